@@ -1,0 +1,47 @@
+# `make demo` and `make test` do everything on a fresh clone; they need Python 3.11 or newer and nothing else.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MEMBERS := ./core ./learners ./plugins/pad_mm ./plugins/bmm ./plugins/addmm .
+WORKERS ?= 2
+
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test lint format build version clean
+
+demo: $(INSTALLED)
+	$(BIN)/autoheur demo
+
+# A choice of tests: make test ARGS="tests/dataset -k parquet"
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+# The wheel is built from the sdist, so the sdist is shown to be complete.
+build: $(INSTALLED)
+	rm -rf dist
+	for member in $(MEMBERS); do $(BIN)/python -m build --no-isolation --outdir dist $$member || exit 1; done
+
+version: $(INSTALLED)
+	@test -n "$(V)" || { echo 'Which version? make version V=0.2.0' >&2; exit 2; }
+	$(BIN)/python tools/set_version.py $(V)
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(INSTALLED): constraints.txt requirements-dev.txt $(MEMBERS:%=%/pyproject.toml)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -c constraints.txt -r requirements-dev.txt
+	@touch $@

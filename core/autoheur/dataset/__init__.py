@@ -1,0 +1,1 @@
+"""Datasets: measurements of one operator on one device, in Parquet or in AutoHeuristic logs."""

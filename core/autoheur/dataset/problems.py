@@ -1,0 +1,95 @@
+"""Collects distinct problems from blocks of rows, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from autoheur.types import Feature
+
+Indices = NDArray[np.uint32]
+
+_MERGE_AT_LEAST = 500_000
+
+
+class ProblemTable:
+    """Numbers distinct problems in order of first appearance.
+
+    Each block brings its own distinct problems. Merging them into the table costs time in proportion to the table, so
+    blocks are gathered until they are as large as it: cost stays linear, and memory at most twice what is needed.
+    Columns are named by position inside, since polars takes some names (``*``, ``^…$``) for patterns.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._columns = [f"f{position}" for position in range(width)]
+        self._table: pl.DataFrame | None = None
+        self._waiting: list[pl.DataFrame] = []
+        self._ids: list[Indices] = []
+        self._merged_ids = 0
+
+    def add(self, problems: pl.DataFrame, ids: Indices) -> None:
+        """Add a block: ``problems`` (distinct or not, one column per feature) and each row's position in them."""
+        known = 0 if self._table is None else len(self._table)
+        before = known + sum(map(len, self._waiting))
+        self._waiting.append(problems.rename(dict(zip(problems.columns, self._columns, strict=True))))
+        self._ids.append(ids + np.uint32(before))
+        if before + len(problems) - known > max(known, _MERGE_AT_LEAST):
+            self._merge()
+
+    def finish(self, names: Sequence[str]) -> tuple[pl.DataFrame, list[Indices]]:
+        """The distinct problems under their features' names, and per block each row's number in them."""
+        self._merge()
+        assert self._table is not None, "no block was added"
+        table, self._table = self._table, None
+        table.columns = list(names)
+        return table, self._ids
+
+    def _merge(self) -> None:
+        if not self._waiting:
+            return
+        frames = self._waiting if self._table is None else [self._table, *self._waiting]
+        self._waiting = []
+        # Relaxed: a block of whole numbers and one with fractions make a column of fractions.
+        together = pl.concat(frames, how="vertical_relaxed")
+        del frames
+        numbered = together.with_row_index("row")
+        groups = numbered.group_by(self._columns, maintain_order=True).agg(pl.col("row"))
+        members = groups.get_column("row")
+        positions = np.empty(len(together), np.uint32)
+        positions[members.explode().to_numpy()] = np.repeat(
+            np.arange(len(groups), dtype=np.uint32), members.list.len().to_numpy()
+        )
+        self._table = groups.select(self._columns)
+        for block in range(self._merged_ids, len(self._ids)):
+            self._ids[block] = positions[self._ids[block]]
+        self._merged_ids = len(self._ids)
+
+
+def distinct(column: pl.Series) -> tuple[pl.Series, Indices]:
+    """The distinct values of a column in order of first appearance, and each row's position in them."""
+    runs = column.rle()  # logs come in runs of one problem: most of the work is done here
+    values = runs.struct.field("value")
+    groups = (
+        pl.DataFrame({"value": values})
+        .with_row_index("run")
+        .group_by("value", maintain_order=True)
+        .agg(pl.col("run"))
+    )
+    members = groups.get_column("run")
+    positions = np.empty(len(values), np.uint32)
+    positions[members.explode().to_numpy()] = np.repeat(
+        np.arange(len(groups), dtype=np.uint32), members.list.len().to_numpy()
+    )
+    return groups.get_column("value"), np.repeat(positions, runs.struct.field("len").to_numpy())
+
+
+def with_integers(features: Sequence[Feature], problems: pl.DataFrame) -> tuple[Feature, ...]:
+    """The features with ``integer`` as the columns' types say."""
+    import attrs
+
+    return tuple(
+        attrs.evolve(feature, integer=dtype == pl.Int64) for feature, dtype in zip(features, problems.dtypes, strict=True)
+    )

@@ -1,0 +1,1 @@
+"""Artifacts: learned heuristics as data, and the store of installed ones."""

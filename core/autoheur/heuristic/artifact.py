@@ -1,0 +1,276 @@
+"""The artifact: a learned heuristic as JSON data. Loading one validates it and never executes anything from it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from autoheur import formula as formulas
+from autoheur.errors import ArtifactError, FormulaError
+from autoheur.fingerprint import Fingerprint
+from autoheur.heuristic.model import Forest, Policy
+from autoheur.types import Feature, FeatureKind
+
+FORMAT = "autoheur.artifact"
+VERSION = 1
+
+
+@attrs.frozen
+class Seen:
+    """What training saw of one raw feature: the closed range of a numerical one, the categories of a categorical one."""
+
+    low: float | None = None
+    high: float | None = None
+    categories: list[str] | None = None
+
+
+@attrs.frozen
+class Precondition:
+    """Where a heuristic applies: devices that meet ``device``, problems for which ``formula`` holds (``None``: all)."""
+
+    device: Fingerprint = Fingerprint()
+    formula: str | None = None
+
+
+@attrs.frozen
+class Artifact:
+    """A learned heuristic: everything needed to decide, and where it came from.
+
+    ``features`` are the operator's raw features, all of which a problem must name, and the derived ones that the
+    model reads. ``seen`` is keyed by raw feature. ``provenance`` is free-form: dataset hashes, learner and
+    parameters, protocol, metrics per dataset, versions, date.
+    """
+
+    operator: str
+    name: str
+    features: list[Feature]
+    choices: list[str]
+    model: Forest
+    policy: Policy
+    precondition: Precondition = Precondition()
+    seen: dict[str, Seen] = attrs.field(factory=dict)
+    provenance: dict[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def raw_features(self) -> tuple[Feature, ...]:
+        return tuple(feature for feature in self.features if not feature.derived)
+
+    def feature(self, name: str) -> Feature:
+        return next(feature for feature in self.features if feature.name == name)
+
+
+def to_json(artifact: Artifact) -> str:
+    """Serialise; the same artifact gives the same bytes. Numbers are round-trip exact."""
+    import cattrs
+
+    data = {"format": FORMAT, "version": VERSION, **cattrs.unstructure(artifact)}
+    data["precondition"]["device"] = artifact.precondition.device.to_dict()
+    return _dump(data) + "\n"
+
+
+def _dump(data: Any, depth: int = 0) -> str:
+    """JSON with one line per leaf list, so that flat arrays stay readable and diffs small."""
+    inside = "  " * (depth + 1)
+    if isinstance(data, dict) and data and depth < 4:
+        items = (f"{inside}{json.dumps(str(key))}: {_dump(value, depth + 1)}" for key, value in data.items())
+        return "{\n" + ",\n".join(items) + "\n" + "  " * depth + "}"
+    if isinstance(data, list) and data and isinstance(data[0], dict):
+        items = (inside + _dump(value, depth + 1) for value in data)
+        return "[\n" + ",\n".join(items) + "\n" + "  " * depth + "]"
+    return json.dumps(data, allow_nan=False)
+
+
+def from_json(text: str | bytes, source: str = "artifact") -> Artifact:
+    """Parse and validate.
+
+    Raises:
+        ArtifactError: not JSON, not an artifact, a newer version, or contents that contradict one another; the
+            message starts with ``source`` and names the offending field.
+    """
+    import cattrs
+
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(f"{source}: not JSON ({error})") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ArtifactError(f'{source}: not an autoheur artifact (no "format": "{FORMAT}")')
+    if data.get("version") != VERSION:
+        raise ArtifactError(
+            f"{source}: artifact version {data.get('version')!r}, but this autoheur reads version {VERSION}; "
+            "train it again or use the autoheur that wrote it"
+        )
+    body = {key: value for key, value in data.items() if key not in ("format", "version")}
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    converter.register_structure_hook(float, _number)
+    converter.register_structure_hook(int, _whole)
+    converter.register_structure_hook(str, _text)
+    converter.register_structure_hook(bool, _truth)
+    try:
+        artifact = converter.structure(body, Artifact)
+    except Exception as error:  # cattrs raises groups of anything
+        details = "; ".join(cattrs.transform_error(error, path=source))
+        raise ArtifactError(f"{source}: {details}") from None
+    problem = _contradiction(artifact)
+    if problem:
+        raise ArtifactError(f"{source}: {problem}")
+    return artifact
+
+
+def _number(value: Any, _: type) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"expected a finite number, not {value!r}")
+    return float(value)
+
+
+def _whole(value: Any, _: type) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"expected a whole number, not {value!r}")
+    return value
+
+
+def _text(value: Any, _: type) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected text, not {value!r}")
+    return value
+
+
+def _truth(value: Any, _: type) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, not {value!r}")
+    return value
+
+
+def read(path: str | os.PathLike[str]) -> Artifact:
+    """Read an artifact file.
+
+    Raises:
+        ArtifactError: the file cannot be read, or see :func:`from_json`.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise ArtifactError(f"{path}: {error.strerror or error}") from None
+    return from_json(text, source=str(path))
+
+
+def write(artifact: Artifact, path: str | os.PathLike[str]) -> None:
+    """Write an artifact file, whole or not at all (a temporary file is renamed over ``path``)."""
+    write_text(path, to_json(artifact))
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file whole or not at all.
+
+    Raises:
+        ArtifactError: the folder is missing or not writable.
+    """
+    target = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes it private; a result file is not
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot write: {error.strerror or error}") from None
+
+
+def _contradiction(artifact: Artifact) -> str | None:
+    """Find what the types alone cannot rule out, so that everything downstream may trust an artifact."""
+    for check in (_check_features, _check_choices, _check_model, _check_seen):
+        problem = check(artifact)
+        if problem:
+            return problem
+    return None
+
+
+def raw_kinds(features: Mapping[str, Feature]) -> tuple[dict[str, FeatureKind], frozenset[str]]:
+    """The raw features' kinds and the names of the whole-number ones, as :meth:`Formula.kind` takes them."""
+    raw = [feature for feature in features.values() if not feature.derived]
+    return {f.name: f.kind for f in raw}, frozenset(f.name for f in raw if f.integer)
+
+
+def _check_features(artifact: Artifact) -> str | None:
+    features = {feature.name: feature for feature in artifact.features}
+    if len(features) != len(artifact.features):
+        return "two features have the same name"
+    kinds, integers = raw_kinds(features)
+    texts = [
+        (f"feature {f.name!r}", f.formula, f.kind == "categorical") for f in artifact.features if f.formula is not None
+    ]
+    if artifact.precondition.formula is not None:
+        texts.append(("the precondition", artifact.precondition.formula, True))
+    for owner, text, truth in texts:
+        try:
+            kind = formulas.parse(text).kind(kinds, integers)
+        except FormulaError as error:
+            return f"{owner}: {error}"
+        if (kind == "truth") != truth or kind == "category":
+            return f"{owner}: formula {text!r} yields a {kind}"
+    return None
+
+
+def _check_choices(artifact: Artifact) -> str | None:
+    if len(artifact.choices) < 2:
+        return "fewer than two choices"
+    if len(set(artifact.choices)) != len(artifact.choices):
+        return "a choice is listed twice"
+    return None
+
+
+def _check_model(artifact: Artifact) -> str | None:
+    model = artifact.model
+    features = {feature.name: feature for feature in artifact.features}
+    for position, column in enumerate(model.inputs):
+        where = f"model input {position}"
+        if column.choice is not None:
+            if column.feature is not None or column.category is not None or column.choice not in artifact.choices:
+                return f"{where} is not an indicator of one of the choices"
+            if model.layout != "row":
+                return f"{where} is a choice indicator in a model of layout {model.layout!r}"
+        elif column.feature not in features:
+            return f"{where} names the unknown feature {column.feature!r}"
+        elif (column.category is not None) != (features[column.feature].kind == "categorical"):
+            return f"{where}: feature {column.feature!r} is {features[column.feature].kind}"
+    width = 1 if model.layout == "row" else len(artifact.choices)
+    if len(model.base) != width:
+        return f"the model's base has {len(model.base)} values, not {width}"
+    for position, tree in enumerate(model.trees):
+        size = len(tree.feature)
+        if not size or any(len(column) != size for column in (tree.threshold, tree.left, tree.right, tree.value)):
+            return f"tree {position}: arrays of different length, or empty"
+        for node in range(size):
+            if tree.feature[node] == -1:
+                if len(tree.value[node]) != width:
+                    return f"tree {position}, leaf {node}: {len(tree.value[node])} values, not {width}"
+            # Children after their parent: no cycles, so every walk ends.
+            elif not (0 <= tree.feature[node] < len(model.inputs)):
+                return f"tree {position}, node {node}: no model input {tree.feature[node]}"
+            elif not (node < tree.left[node] < size and node < tree.right[node] < size):
+                return f"tree {position}, node {node}: children out of order"
+    return None
+
+
+def _check_seen(artifact: Artifact) -> str | None:
+    raw = {feature.name: feature for feature in artifact.raw_features}
+    for name, seen in artifact.seen.items():
+        if name not in raw:
+            return f"seen: {name!r} is not a raw feature"
+        numerical = raw[name].kind == "numerical"
+        if numerical != (seen.low is not None and seen.high is not None) or numerical == (seen.categories is not None):
+            return f"seen: {name!r} needs {'a range' if numerical else 'categories'}"
+    return None

@@ -1,0 +1,174 @@
+"""The contract between autoheur and its plugins.
+
+A plugin is a module (or object) named by an entry point of the group ``autoheur``. It implements some of the hooks
+below, each as a plain function marked with :data:`hookimpl`; it subclasses nothing and may leave out parameters that
+it does not need. Four hooks make an operator: feature extraction (:meth:`Hooks.autoheur_features` and
+:meth:`Hooks.autoheur_extract`), choice enumeration (:meth:`Hooks.autoheur_choices`), benchmarking
+(:meth:`Hooks.autoheur_benchmark`) and code generation (:meth:`Hooks.autoheur_codegen`). Everything but
+:meth:`Hooks.autoheur_operator`, features and choices has a sensible default.
+
+An operator's hooks are called only for that operator. A plugin with no ``autoheur_operator`` may still wrap hooks
+(``@hookimpl(wrapper=True)``), and its wrappers then apply to every operator; they tell operators apart by the ``operator`` argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pluggy
+
+from autoheur.types import Feature, Operand, Operator, Problem, Value
+
+if TYPE_CHECKING:
+    from autoheur.fingerprint import Fingerprint
+    from autoheur.heuristic.artifact import Artifact
+    from autoheur.train.learner import Learner
+
+PROJECT = "autoheur"
+ENTRY_POINT_GROUP = "autoheur"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Marks a plugin's functions as implementations of the hooks in :class:`Hooks`."""
+
+
+class Hooks:
+    """Every hook of autoheur. ``operator`` is always the operator's name."""
+
+    @hookspec(firstresult=True)
+    def autoheur_operator(self) -> Operator | None:
+        """Name the operator that this plugin implements.
+
+        Example::
+
+            @hookimpl
+            def autoheur_operator():
+                return Operator("pad_mm", "Pad the operands of aten.mm to aligned sizes, or not", default_choice="orig")
+        """
+
+    @hookspec(firstresult=True)
+    def autoheur_features(self, operator: str) -> Sequence[Feature] | None:
+        """Declare the features of a problem: raw ones, in the order in which they are stored, then derived ones.
+
+        Example::
+
+            @hookimpl
+            def autoheur_features():
+                return [Feature("m", integer=True), Feature("n", integer=True), Feature("m*n", formula="m * n")]
+        """
+
+    @hookspec(firstresult=True)
+    def autoheur_extract(
+        self, operator: str, operands: Sequence[Operand], flags: Mapping[str, Value]
+    ) -> Problem | None:
+        """Compute the raw features of a problem from its operands.
+
+        ``operands`` come in the order of the operator's arguments. ``flags`` holds what tensors do not tell, for
+        padding ``prepadded_mat1``, ``prepadded_mat2`` and ``using_tf32``. Called while compiling: it must be quick and
+        must not import torch.
+
+        Example::
+
+            @hookimpl
+            def autoheur_extract(operands, flags):
+                (m, k), (_, n) = operands[0].shape, operands[1].shape
+                return {"m": m, "k": k, "n": n}
+        """
+
+    @hookspec(firstresult=True)
+    def autoheur_choices(self, operator: str, problem: Problem | None) -> Sequence[str] | None:
+        """Enumerate the choices for a problem, or, with ``problem`` ``None``, all that there can be.
+
+        Example::
+
+            @hookimpl
+            def autoheur_choices():
+                return ["orig", "pad"]
+        """
+
+    @hookspec(firstresult=True)
+    def autoheur_benchmark(
+        self, operator: str, problem: Problem, device: str
+    ) -> Mapping[str, Callable[[], object]] | None:
+        """Prepare one problem on ``device`` (torch's device type) and return, per choice, a callable that runs it once.
+
+        Timing, interleaving and statistics are autoheur's. A choice that cannot run may be left out, or raise when
+        called; it is recorded as failed.
+
+        Example::
+
+            @hookimpl
+            def autoheur_benchmark(problem, device):
+                import torch
+
+                a = torch.randn(int(problem["m"]), int(problem["k"]), device=device)
+                b = torch.randn(int(problem["k"]), int(problem["n"]), device=device)
+                return {"orig": lambda: a @ b, "pad": lambda: padded_matmul(a, b)}
+        """
+
+    @hookspec(firstresult=True)
+    def autoheur_codegen(self, operator: str, artifact: Artifact, target: str) -> str | None:
+        """Generate source code for an artifact. Default: autoheur's own emitter for ``target``.
+
+        Implement it to add a target, or wrap it to add something to every operator's code.
+
+        Example::
+
+            @hookimpl(wrapper=True)
+            def autoheur_codegen(artifact, target):
+                source = yield
+                return f"# Licence: Apache-2.0\\n{source}"
+        """
+
+    @hookspec(firstresult=True)
+    def autoheur_problems(self, operator: str, random: Random, device: Fingerprint) -> Iterator[Problem] | None:
+        """Sample problems worth measuring on ``device``, without end. All randomness comes from ``random``.
+
+        Example::
+
+            @hookimpl
+            def autoheur_problems(random):
+                while True:
+                    yield {"m": random.randint(1, 4096), "k": random.randint(1, 4096), "n": random.randint(1, 4096)}
+        """
+
+    @hookspec(firstresult=True)
+    def autoheur_precondition(self, operator: str, device: Fingerprint) -> str | None:
+        """A formula (see :mod:`autoheur.formula`) that problems must meet on ``device``. Default: none.
+
+        It is stored in artifacts trained for the device.
+
+        Example::
+
+            @hookimpl
+            def autoheur_precondition(device):
+                return "m >= 512 and k >= 512 and n >= 512" if device.capability == "8.0" else None
+        """
+
+    @hookspec
+    def autoheur_heuristics(self, operator: str) -> Sequence[Path] | None:
+        """The artifact files that come with this plugin. Default: none, and the operator's status is ``stub``.
+
+        A plugin without an operator of its own is asked for every operator, so a hardware vendor can bring heuristics
+        for operators that others wrote; those take precedence over the ones that come with the operator.
+
+        Example::
+
+            @hookimpl
+            def autoheur_heuristics():
+                return sorted(Path(__file__).with_name("heuristics").glob("*.json"))
+        """
+
+    @hookspec
+    def autoheur_learners(self) -> Sequence[Learner]:
+        """The learners that this plugin adds. The hook must be cheap: import heavy libraries when fitting.
+
+        Example::
+
+            @hookimpl
+            def autoheur_learners():
+                return [RegressionTree(), GradientBoosting()]
+        """

@@ -1,0 +1,176 @@
+"""Discovery of plugins: the one module that knows pluggy and entry points.
+
+One broken plugin never takes the others with it: it is recorded with its distribution, version and error.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+import pluggy
+
+from autoheur import hookspecs
+from autoheur.errors import PluginError
+from autoheur.types import Operator, Provenance
+
+
+@attrs.frozen
+class Source:
+    """A plugin that can be loaded: where it comes from, and the entry point or object that it is."""
+
+    provenance: Provenance
+    target: importlib.metadata.EntryPoint | object
+
+    def load(self) -> object:
+        return self.target.load() if isinstance(self.target, importlib.metadata.EntryPoint) else self.target
+
+
+@attrs.define(eq=False)
+class Plugin:
+    """A plugin and what became of it. ``operator`` is set for operator plugins; ``error`` says why one is out of use."""
+
+    provenance: Provenance
+    module: object | None = None
+    operator: Operator | None = None
+    hooks: tuple[str, ...] = ()
+    error: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.provenance.plugin
+
+    @property
+    def usable(self) -> bool:
+        return self.error is None and self.module is not None
+
+    def fail(self, error: BaseException | str) -> None:
+        self.error = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+
+
+def entry_point_sources(environment: Mapping[str, str] = os.environ) -> list[Source]:
+    """The plugins that installed distributions declare, sorted by name, less those that the environment blocks.
+
+    ``AUTOHEUR_DISABLE=a,b`` blocks plugins by entry-point or distribution name; ``AUTOHEUR_PLUGINS=a,b`` loads only
+    those.
+    """
+    disabled = _names(environment.get("AUTOHEUR_DISABLE", ""))
+    only = _names(environment.get("AUTOHEUR_PLUGINS", ""))
+    sources = {}
+    for entry_point in importlib.metadata.entry_points(group=hookspecs.ENTRY_POINT_GROUP):
+        distribution = entry_point.dist
+        name = distribution.name if distribution else "unknown"
+        version = distribution.version if distribution else "unknown"
+        own_names = {entry_point.name, name}
+        if own_names & disabled or (only and not own_names & only):
+            continue
+        # One distribution can be visible twice (a build folder on the path beside the installed one).
+        sources.setdefault(
+            (entry_point.name, name, entry_point.value), Source(Provenance(entry_point.name, name, version), entry_point)
+        )
+    return [sources[key] for key in sorted(sources)]
+
+
+def _names(text: str) -> set[str]:
+    return {name.strip() for name in text.split(",") if name.strip()}
+
+
+class PluginSet:
+    """The loaded plugins, and typed calls into them."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self._manager = pluggy.PluginManager(hookspecs.PROJECT)
+        self._manager.add_hookspecs(hookspecs.Hooks)
+        self._callers: dict[tuple[str, int], Any] = {}
+        self.plugins: list[Plugin] = []
+        for source in sources:
+            self.plugins.append(self._load(source))
+        self._resolve_conflicts()
+
+    def _load(self, source: Source) -> Plugin:
+        plugin = Plugin(source.provenance)
+        try:
+            plugin.module = source.load()
+            self._register(plugin)
+            if "autoheur_operator" in plugin.hooks:
+                plugin.operator = self._name_operator(plugin)
+        except (Exception, SystemExit) as error:  # whatever an import does, the other plugins must load
+            plugin.fail(error)
+            self._unregister(plugin)
+        return plugin
+
+    def _register(self, plugin: Plugin) -> None:
+        module = plugin.module
+        if self._manager.is_registered(module):
+            raise PluginError(f"{plugin.provenance}: its module is registered already by another entry point")
+        self._manager.register(module, name=f"{plugin.provenance.distribution}:{plugin.name}")
+        self._manager.check_pending()  # a misspelt hook is an error, not silence
+        plugin.hooks = tuple(sorted(caller.name for caller in self._manager.get_hookcallers(module) or ()))
+        if not plugin.hooks:
+            raise PluginError("implements no hook: mark its functions with autoheur.hookspecs.hookimpl")
+
+    def _unregister(self, plugin: Plugin) -> None:
+        if plugin.module is not None and self._manager.is_registered(plugin.module):
+            self._manager.unregister(plugin.module)
+        # pluggy keeps the caller of an unknown hook, and check_pending would blame it on the next plugin.
+        for name in [name for name in vars(self._manager.hook) if not name.startswith("_")]:
+            if not getattr(self._manager.hook, name).has_spec():
+                delattr(self._manager.hook, name)
+
+    def _name_operator(self, plugin: Plugin) -> Operator:
+        operator = self.call(plugin, "autoheur_operator")
+        if not isinstance(operator, Operator):
+            raise PluginError(f"autoheur_operator returned {operator!r}, not an autoheur.types.Operator")
+        for hook in ("autoheur_features", "autoheur_choices"):
+            if hook not in plugin.hooks:
+                raise PluginError(f"names the operator {operator.name!r} but does not implement {hook}")
+        return operator
+
+    def _resolve_conflicts(self) -> None:
+        """Let declared overrides win; take contradicting operators out of use, naming both distributions."""
+        claims: dict[str, list[Plugin]] = {}
+        for plugin in self.plugins:
+            if plugin.usable and plugin.operator:
+                claims.setdefault(plugin.operator.name, []).append(plugin)
+        for name, claimants in claims.items():
+            overridden = {d for plugin in claimants if plugin.operator for d in plugin.operator.overrides}
+            winners = [plugin for plugin in claimants if plugin.provenance.distribution not in overridden]
+            if len(winners) == 1:
+                for plugin in claimants:
+                    if plugin is not winners[0]:
+                        plugin.fail(f"operator {name!r} is overridden by {winners[0].provenance}")
+            else:
+                sides = " and ".join(str(plugin.provenance) for plugin in claimants)
+                for plugin in claimants:
+                    plugin.fail(
+                        f"operator {name!r} is claimed by {sides}: uninstall one, block one with AUTOHEUR_DISABLE, "
+                        "or let one declare overrides"
+                    )
+            for plugin in claimants:
+                if not plugin.usable:
+                    self._unregister(plugin)
+
+    def call(self, plugin: Plugin, hook: str, **arguments: Any) -> Any:
+        """Call one plugin's hook, inside the wrappers of the plugins that have no operator of their own.
+
+        Returns ``None`` where the plugin does not implement the hook. What the plugin raises is passed on.
+        """
+        key = (hook, id(plugin))
+        if key not in self._callers:
+            others = [
+                implementation.plugin
+                for implementation in getattr(self._manager.hook, hook).get_hookimpls()
+                if implementation.plugin is not plugin.module
+                and (self._has_operator(implementation.plugin) or not (implementation.wrapper or implementation.hookwrapper))
+            ]
+            self._callers[key] = self._manager.subset_hook_caller(hook, others)
+        result = self._callers[key](**arguments)
+        if hook in ("autoheur_heuristics", "autoheur_learners"):  # hooks that gather: one plugin, one result
+            return result[0] if result else None
+        return result
+
+    def _has_operator(self, module: object) -> bool:
+        return any(plugin.module is module and plugin.operator for plugin in self.plugins)

@@ -1,0 +1,1 @@
+"""Training: splits, search, calibration, evaluation."""

@@ -1,0 +1,232 @@
+"""From datasets to examples: filter measurements, order problems, encode features as columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from autoheur.dataset.columns import feature_columns
+from autoheur.dataset.dataset import Dataset
+from autoheur.dataset.grouping import statistics
+from autoheur.errors import InputError
+from autoheur.heuristic.model import Input
+from autoheur.train.learner import Examples, Floats
+from autoheur.types import Feature
+
+Columns = Mapping[str, NDArray[Any]]
+"""Feature name -> one value per problem: float64 for numerical features, str for categorical ones."""
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@attrs.frozen
+class Filter:
+    """Which choices of a problem count: those with enough measurements that agree well enough.
+
+    ``min_count`` is the least number of measurements, ``max_spread`` the greatest relative standard deviation (0.05
+    is 5 %) of a choice. Failed choices never count, and neither do problems with fewer than two choices left.
+    """
+
+    min_count: int = 1
+    max_spread: float = math.inf
+
+
+PUBLISHED = Filter(min_count=3, max_spread=0.05)
+"""What PyTorch's AutoHeuristic trains on."""
+
+UNFILTERED = Filter()
+"""Every choice that was measured, as AutoHeuristic takes further evaluation datasets."""
+
+
+@attrs.frozen
+class Dropped:
+    """How many problems were left out and why; each is counted once, under the first reason that applies.
+
+    ``total`` counts the problems in the data, before anything is left out.
+    """
+
+    total: int = 0
+    single_choice: int = 0
+    failed: int = 0
+    few_measurements: int = 0
+    noisy: int = 0
+    undefined: int = 0
+
+    @property
+    def count(self) -> int:
+        return self.single_choice + self.failed + self.few_measurements + self.noisy + self.undefined
+
+    def describe(self, rule: Filter) -> str:
+        """One clause per reason that occurred, such as ``2 have measurements of fewer than two choices``."""
+        reasons = (
+            (self.single_choice, "with measurements of fewer than two choices"),
+            (self.failed, "with fewer than two choices that did not fail"),
+            (self.few_measurements, f"with fewer than two choices measured at least {rule.min_count} times"),
+            (self.noisy, f"with fewer than two choices whose measurements vary by at most {rule.max_spread:.0%}"),
+            (self.undefined, "with a feature that is not a finite number"),
+        )
+        return ", ".join(f"{count:,} {reason}" for count, reason in reasons if count)
+
+
+@attrs.frozen(eq=False)
+class Selection:
+    """The P problems of a dataset that pass a filter, sorted by their raw features: numerical, then categorical ones.
+
+    ``choices`` are the C choices that count for at least one of them, sorted. ``times`` (P x C, median milliseconds)
+    and ``spread`` (P x C, relative standard deviation) are NaN where a choice does not count.
+    """
+
+    problems: pl.DataFrame
+    columns: Columns
+    choices: tuple[str, ...]
+    times: Floats
+    spread: Floats
+    dropped: Dropped
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selection:
+    """Apply a filter and put problems and choices in an order that does not depend on the order of the data.
+
+    Raises:
+        InputError: a raw feature of ``features`` is not in the data, or of another kind there.
+    """
+    _check_features(dataset, features)
+    found = statistics(dataset)
+    columns = feature_columns(dataset, features)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = found.std_ms / found.mean_ms
+    works = (found.count > 0) & (found.failed == 0) & (found.median_ms > 0)
+    often = works & (found.count >= rule.min_count)
+    steady = often & ((spread * 100 <= rule.max_spread * 100) if math.isfinite(rule.max_spread) else True)
+    finite = np.ones(len(spread), bool)
+    for feature in features:
+        if feature.kind == "numerical":
+            finite &= np.abs(columns[feature.name]) <= _LARGEST
+
+    stages = [_has_two(stage) for stage in (found.count + found.failed > 0, works, often, steady)]
+    stages.append(stages[-1] & finite)
+    left = [len(spread), *(int(stage.sum()) for stage in stages)]
+    dropped = Dropped(left[0], *(before - after for before, after in zip(left, left[1:], strict=False)))
+
+    names = [feature.name for kind in ("numerical", "categorical") for feature in dataset.features if feature.kind == kind]
+    kept = dataset.problems.select(names).with_row_index("\0row").filter(pl.Series(stages[-1])).sort(names)
+    order = kept["\0row"].to_numpy()
+    by_name = sorted(range(len(dataset.choices)), key=lambda c: dataset.choices[c])
+    chosen = [c for c in by_name if steady[order, c].any()]
+    where = np.ix_(order, chosen)
+    return Selection(
+        problems=kept.drop("\0row"),
+        columns={name: column[order] for name, column in columns.items()},
+        choices=tuple(dataset.choices[c] for c in chosen),
+        times=np.where(steady[where], found.median_ms[where], np.nan),
+        spread=np.where(steady[where], spread[where], np.nan),
+        dropped=dropped,
+    )
+
+
+def _has_two(counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    two: NDArray[np.bool_] = counts.sum(axis=1) >= 2
+    return two
+
+
+def _check_features(dataset: Dataset, features: Sequence[Feature]) -> None:
+    stored = {feature.name: feature.kind for feature in dataset.features}
+    where = ", ".join(dataset.sources) or f"the {dataset.operator} data"
+    missing = [f.name for f in features if not f.derived and f.name not in stored]
+    if missing:
+        raise InputError(f"{where}: no feature {', '.join(missing)} (the data has {', '.join(stored)})")
+    for feature in features:
+        if not feature.derived and stored[feature.name] != feature.kind:
+            raise InputError(f"{where}: feature {feature.name} is {stored[feature.name]}, not {feature.kind}")
+
+
+def matrix(columns: Columns, inputs: Iterable[Input]) -> Floats:
+    """Evaluate problem inputs: P x F, one column per input. Choice indicators are not problem inputs.
+
+    A category that no indicator names gives a row of zeros.
+    """
+    evaluated = [
+        columns[str(column.feature)]
+        if column.category is None
+        else (columns[str(column.feature)] == column.category).astype(np.float64)
+        for column in inputs
+    ]
+    count = len(next(iter(columns.values())))
+    return np.column_stack(evaluated) if evaluated else np.empty((count, 0))
+
+
+@attrs.frozen(eq=False)
+class Encoding:
+    """The columns and choices that a model is trained on, fixed once so that further datasets get the same.
+
+    Columns come in the published order: raw, then derived numerical features, each in declared order; then raw and
+    derived categorical ones, with one indicator per category in order of its first appearance among the sorted
+    problems. Choices are sorted.
+    """
+
+    inputs: tuple[Input, ...]
+    choices: tuple[str, ...]
+
+    @staticmethod
+    def of(selections: Sequence[Selection], features: Sequence[Feature]) -> Encoding:
+        """Derive the encoding of all these problems together."""
+        names = selections[0].problems.columns
+        together = pl.concat([selection.problems.select(names) for selection in selections], how="vertical_relaxed")
+        order = together.with_row_index("\0row").sort(names)["\0row"].to_numpy()
+        ordered = sorted(features, key=lambda feature: (feature.kind != "numerical", feature.derived))
+        inputs: list[Input] = []
+        for feature in ordered:
+            if feature.kind == "numerical":
+                inputs.append(Input(feature.name))
+            else:
+                column = np.concatenate([selection.columns[feature.name] for selection in selections])[order]
+                inputs += (Input(feature.name, category) for category in dict.fromkeys(column.tolist()))
+        choices = sorted({choice for selection in selections for choice in selection.choices})
+        return Encoding(tuple(inputs), tuple(choices))
+
+    def examples(self, selection: Selection) -> Examples:
+        """Encode problems. Choices unknown to the encoding are left out, and problems with fewer than two others."""
+        known = {choice: position for position, choice in enumerate(selection.choices)}
+        shape = (len(selection), len(self.choices))
+        times, spread = np.full(shape, np.nan), np.full(shape, np.nan)
+        for position, choice in enumerate(self.choices):
+            if choice in known:
+                times[:, position] = selection.times[:, known[choice]]
+                spread[:, position] = selection.spread[:, known[choice]]
+        examples = Examples(self.inputs, self.choices, matrix(selection.columns, self.inputs), times, spread)
+        return examples.take(np.flatnonzero(_has_two(np.isfinite(times))))
+
+
+def build_examples(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Examples:
+    """Examples of one dataset with an encoding of its own.
+
+    Raises:
+        InputError: as :func:`select`, or no problem passes the filter.
+    """
+    selection = require_problems(select(dataset, features, rule), rule, ", ".join(dataset.sources) or "data")
+    return Encoding.of([selection], features).examples(selection)
+
+
+def require_problems(selection: Selection, rule: Filter, where: str) -> Selection:
+    """Return ``selection`` unless it is empty.
+
+    Raises:
+        InputError: no problem is left; the message counts the reasons.
+    """
+    if len(selection):
+        return selection
+    if not selection.dropped.total:
+        raise InputError(f"{where}: no measurements")
+    raise InputError(
+        f"{where}: no problem can be used; of {selection.dropped.total:,} problems there are "
+        f"{selection.dropped.describe(rule)}"
+    )

@@ -1,0 +1,78 @@
+"""What a learner gets and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from autoheur.heuristic.model import Forest, Input
+
+Floats = NDArray[np.float64]
+
+
+@attrs.frozen(eq=False)
+class Examples:
+    """Measured problems as a learner sees them: P problems, F problem inputs, C choices.
+
+    ``inputs`` describes the F columns of ``matrix`` (P x F, float64). ``times`` (P x C) holds medians in
+    milliseconds: NaN where a choice was not measured, did not pass the protocol's filter, or failed. ``spread``
+    (P x C) is the relative standard deviation of the repetitions (0.02 is 2 %), NaN likewise. Every problem has at
+    least two finite times.
+    """
+
+    inputs: tuple[Input, ...]
+    choices: tuple[str, ...]
+    matrix: Floats
+    times: Floats
+    spread: Floats
+
+    def take(self, indices: NDArray[np.intp]) -> Examples:
+        """The examples at ``indices``, in that order."""
+        return attrs.evolve(
+            self, matrix=self.matrix[indices], times=self.times[indices], spread=self.spread[indices]
+        )
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+
+class FittedModel(Protocol):
+    """A fitted model: scores for training and evaluation, a forest for the artifact. Both agree bit for bit."""
+
+    def scores(self, matrix: Floats) -> Floats:
+        """Score every choice on every problem: P x F in, P x C out; higher is better."""
+
+    def forest(self) -> Forest:
+        """The model as data; ``Forest.inputs`` starts with the inputs of the examples it was fitted on."""
+
+
+class Learner(Protocol):
+    """Fits examples. ``name`` is how the command line calls it.
+
+    ``grid`` is the default search grid: parameter -> values to try, in order. ``statistic`` is the policy statistic
+    that suits its scores: ``ratio`` for scores that are speed-ups, ``difference`` for logarithms of them, ``score``
+    for probabilities.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def grid(self) -> Mapping[str, Sequence[Any]]: ...
+
+    @property
+    def statistic(self) -> Literal["ratio", "difference", "score"]: ...
+
+    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> FittedModel:
+        """Fit one model; deterministic for the same examples and parameters.
+
+        Raises:
+            InputError: a parameter that the learner does not have, or a value out of its range.
+        """

@@ -1,0 +1,131 @@
+"""The small vocabulary types that every layer shares. Standard library and attrs only."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import attrs
+
+Value = float | int | bool | str
+"""One raw feature value. Categories may be any of these; they are compared by their ``str()``."""
+
+Problem = Mapping[str, Value]
+"""One concrete instance of a decision: raw feature name -> value."""
+
+FeatureKind = Literal["numerical", "categorical"]
+
+
+@attrs.frozen
+class Feature:
+    """One named number or category that a heuristic may look at.
+
+    A *raw* feature is stored in datasets and handed in with a problem. A *derived* feature has a ``formula`` over
+    raw ones (see :mod:`autoheur.formula`) and is computed wherever it is needed: vectorised in training, inline in
+    generated code. A formula that yields a truth value is a categorical feature with the categories ``False`` and
+    ``True``.
+
+    ``integer`` says that a numerical feature only takes whole numbers; generated code then shows whole thresholds.
+    """
+
+    name: str
+    kind: FeatureKind = "numerical"
+    description: str = ""
+    formula: str | None = None
+    integer: bool = False
+
+    @property
+    def derived(self) -> bool:
+        return self.formula is not None
+
+
+@attrs.frozen
+class Operator:
+    """What an operator is called and how it behaves when nobody knows better.
+
+    ``default_choice`` is taken under deterministic compilation when the heuristic is unsure. ``overrides`` names
+    distributions whose operator of the same name this one replaces on purpose.
+    """
+
+    name: str
+    description: str = ""
+    default_choice: str | None = None
+    overrides: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Operand:
+    """A tensor as far as a decision is concerned; built from real, fake or symbolic tensors alike.
+
+    ``shape`` and ``stride`` are in elements, with symbolic sizes replaced by their hints; ``static`` tells per
+    dimension whether the size was a plain integer (Inductor pads only those). ``dtype`` is torch's spelling, for
+    example ``torch.float16``.
+    """
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: str
+    static: tuple[bool, ...] | None = None
+
+    def is_static(self, dim: int) -> bool:
+        return self.static is None or self.static[dim]
+
+
+class Reason(enum.StrEnum):
+    """Why a decision came out as it did."""
+
+    DECIDED = "decided"
+    BELOW_THRESHOLD = "below_threshold"
+    OUT_OF_RANGE = "out_of_range"
+    NO_HEURISTIC = "no_heuristic"
+    PRECONDITION = "precondition"
+    PLUGIN_ERROR = "plugin_error"
+
+
+@attrs.frozen
+class Provenance:
+    """Where a value came from: the plugin (entry-point name), its distribution and that distribution's version."""
+
+    plugin: str
+    distribution: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.plugin} ({self.distribution} {self.version})"
+
+
+@attrs.frozen
+class Decision:
+    """A choice, or ``None`` for *unsure* (autotuning then happens as before), with the reason.
+
+    ``confidence`` is the policy's statistic (for example best score over second best) and is compared with the
+    heuristic's threshold; 0.0 where no heuristic was evaluated. ``detail`` adds words where the reason alone does
+    not say enough.
+    """
+
+    operator: str
+    choice: str | None
+    reason: Reason
+    confidence: float = 0.0
+    heuristic: str | None = None
+    provenance: Provenance | None = None
+    detail: str = ""
+
+    @property
+    def unsure(self) -> bool:
+        return self.choice is None
+
+
+def check_names(given: Sequence[str], expected: Sequence[str]) -> str | None:
+    """Describe how ``given`` differs from ``expected`` names, or return ``None`` when they agree as sets."""
+    missing = [name for name in expected if name not in given]
+    unknown = [name for name in given if name not in expected]
+    if not missing and not unknown:
+        return None
+    parts = []
+    if missing:
+        parts.append(f"missing {', '.join(missing)}")
+    if unknown:
+        parts.append(f"unknown {', '.join(unknown)}")
+    return f"{'; '.join(parts)} (expected exactly: {', '.join(expected)})"

@@ -1,0 +1,1 @@
+"""The operator bmm: pad the operands of aten.bmm to aligned sizes, or not."""

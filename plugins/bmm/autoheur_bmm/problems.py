@@ -1,0 +1,51 @@
+"""Problems worth measuring for bmm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from autoheur.fingerprint import Fingerprint
+from autoheur.types import Operand, Problem
+from autoheur_bmm.features import extract
+from autoheur_pad_mm import sampling
+
+LARGEST_BATCH = 256
+LARGEST = 4096
+"""The largest m, k and n: the matrices of a batch are small."""
+
+EXPANDED = 0.1
+"""Probability that an operand is one matrix expanded to the batch (stride 0)."""
+
+INTERLEAVED = 0.1
+"""Probability that the batch runs inside the rows, as where attention heads are split off the last dimension."""
+
+
+def sample(random: Random, device: Fingerprint) -> Iterator[Problem]:
+    """Sample problems that fit on ``device`` and need padding, without end."""
+    while True:
+        dtype = random.choice(sampling.DTYPES)
+        b = sampling.draw_batch(random, LARGEST_BATCH)
+        m, k, n = sampling.draw_sizes(random, sampling.Limits.of(device, dtype), LARGEST, b)
+        transposed1, transposed2 = sampling.draw_transposed(random)
+        operands = (
+            _draw_batched(random, b, sampling.matrix(m, k, dtype, transposed1)),
+            _draw_batched(random, b, sampling.matrix(k, n, dtype, transposed2)),
+        )
+        problem = extract(operands, sampling.draw_flags(random, device, *operands))
+        if sampling.needs_padding(problem):
+            yield problem
+
+
+def _draw_batched(random: Random, b: int, one: Operand) -> Operand:
+    """A batch of ``b`` matrices like ``one``: dense, expanded, or interleaved."""
+    (rows, columns), (row_stride, column_stride) = one.shape, one.stride
+    layout = random.random()
+    if layout < EXPANDED:
+        stride = (0, row_stride, column_stride)
+    elif layout < EXPANDED + INTERLEAVED:
+        inner = min(rows, columns) if min(row_stride, column_stride) == 0 else _inner_length(one)
+        stride = (inner, *(step if step == 1 else step * b for step in one.stride))
+    else:
+        stride = (rows * columns, row_stride, column_stride)
+    return Operand((b, rows, columns), stride, one.dtype)

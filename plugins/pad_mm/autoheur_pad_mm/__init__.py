@@ -1,0 +1,1 @@
+"""The operator pad_mm: pad the operands of aten.mm to aligned sizes, or not."""

@@ -1,0 +1,59 @@
+"""The operator pad_mm, as autoheur sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from autoheur.hookspecs import hookimpl
+from autoheur.types import Feature, Operand, Operator, Problem, Value
+from autoheur_pad_mm import features
+
+if TYPE_CHECKING:
+    from autoheur.fingerprint import Fingerprint
+
+
+@hookimpl
+def autoheur_operator() -> Operator:
+    return Operator("pad_mm", "Pad the operands of aten.mm to aligned sizes, or not", default_choice="orig")
+
+
+@hookimpl
+def autoheur_features() -> Sequence[Feature]:
+    return features.FEATURES
+
+
+@hookimpl
+def autoheur_extract(operands: Sequence[Operand], flags: Mapping[str, Value]) -> Problem:
+    return features.extract(operands, flags)
+
+
+@hookimpl
+def autoheur_choices() -> Sequence[str]:
+    return features.CHOICES
+
+
+@hookimpl
+def autoheur_benchmark(problem: Problem, device: str) -> Mapping[str, Callable[[], object]]:
+    from autoheur_pad_mm.benchmark import prepare
+
+    return prepare(problem, device)
+
+
+@hookimpl
+def autoheur_problems(random: Random, device: Fingerprint) -> Iterator[Problem]:
+    from autoheur_pad_mm.problems import sample
+
+    return sample(random, device)
+
+
+@hookimpl
+def autoheur_precondition(device: Fingerprint) -> str | None:
+    return features.precondition(device)
+
+
+@hookimpl
+def autoheur_heuristics() -> Sequence[Path]:
+    return sorted(Path(__file__).with_name("heuristics").glob("*.json"))
