@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MEMBERS := ./core ./learners ./plugins/pad_mm ./plugins/bmm ./plugins/addmm .
 WORKERS ?= 2
+CHECK := 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, as in: make PYTHON=python3.11")'
 
 INSTALLED := $(VENV)/.installed
 
@@ -22,7 +23,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix
@@ -41,7 +42,6 @@ clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(INSTALLED): constraints.txt requirements-dev.txt $(MEMBERS:%=%/pyproject.toml)
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -x $(BIN)/python || { $(PYTHON) -c $(CHECK) && $(PYTHON) -m venv $(VENV); }
 	$(BIN)/python -m pip install -c constraints.txt -r requirements-dev.txt
 	@touch $@

@@ -27,7 +27,7 @@ def shared_data() -> Callable[[str], Path]:
 @pytest.fixture(autouse=True)
 def _clean_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Nothing that the developer has set or installed reaches a test, and no test writes into the home folder."""
-    for name in os.environ:
+    for name in list(os.environ):
         if name.startswith("AUTOHEUR"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("AUTOHEUR_HOME", str(tmp_path_factory.mktemp("autoheur-home")))

@@ -163,7 +163,7 @@ class Hooks:
         """
 
     @hookspec
-    def autoheur_learners(self) -> Sequence[Learner]:
+    def autoheur_learners(self) -> Sequence[Learner] | None:
         """The learners that this plugin adds. The hook must be cheap: import heavy libraries when fitting.
 
         Example::

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pluggy
@@ -16,6 +16,9 @@ import pluggy
 from autoheur import hookspecs
 from autoheur.errors import PluginError
 from autoheur.types import Operator, Provenance
+
+if TYPE_CHECKING:
+    from autoheur.heuristic.artifact import Artifact
 
 
 @attrs.frozen
@@ -59,7 +62,7 @@ def entry_point_sources(environment: Mapping[str, str] = os.environ) -> list[Sou
     """
     disabled = _names(environment.get("AUTOHEUR_DISABLE", ""))
     only = _names(environment.get("AUTOHEUR_PLUGINS", ""))
-    sources = {}
+    sources: dict[tuple[str, str, str], Source] = {}
     for entry_point in importlib.metadata.entry_points(group=hookspecs.ENTRY_POINT_GROUP):
         distribution = entry_point.dist
         name = distribution.name if distribution else "unknown"
@@ -69,7 +72,8 @@ def entry_point_sources(environment: Mapping[str, str] = os.environ) -> list[Sou
             continue
         # One distribution can be visible twice (a build folder on the path beside the installed one).
         sources.setdefault(
-            (entry_point.name, name, entry_point.value), Source(Provenance(entry_point.name, name, version), entry_point)
+            (entry_point.name, name, entry_point.value),
+            Source(Provenance(entry_point.name, name, version), entry_point),
         )
     return [sources[key] for key in sorted(sources)]
 
@@ -78,12 +82,24 @@ def _names(text: str) -> set[str]:
     return {name.strip() for name in text.split(",") if name.strip()}
 
 
+class _Defaults:
+    """What happens where an operator's plugin does not say otherwise; the last in line for every operator."""
+
+    @hookspecs.hookimpl(trylast=True)
+    def autoheur_codegen(self, artifact: Artifact, target: str) -> str:
+        from autoheur.codegen import generate
+
+        return generate(artifact, target)
+
+
 class PluginSet:
-    """The loaded plugins, and typed calls into them."""
+    """The loaded plugins, and calls into them."""
 
     def __init__(self, sources: Iterable[Source]) -> None:
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs.Hooks)
+        self._defaults = _Defaults()
+        self._manager.register(self._defaults)
         self._callers: dict[tuple[str, int], Any] = {}
         self.plugins: list[Plugin] = []
         for source in sources:
@@ -153,24 +169,25 @@ class PluginSet:
                 if not plugin.usable:
                     self._unregister(plugin)
 
-    def call(self, plugin: Plugin, hook: str, **arguments: Any) -> Any:
+    def call(self, plugin: Plugin | None, hook: str, **arguments: Any) -> Any:
         """Call one plugin's hook, inside the wrappers of the plugins that have no operator of their own.
 
-        Returns ``None`` where the plugin does not implement the hook. What the plugin raises is passed on.
+        With ``plugin`` ``None`` the wrappers and the default alone. Returns ``None`` where nobody answers. What a
+        plugin raises is passed on.
         """
         key = (hook, id(plugin))
         if key not in self._callers:
-            others = [
-                implementation.plugin
-                for implementation in getattr(self._manager.hook, hook).get_hookimpls()
-                if implementation.plugin is not plugin.module
-                and (self._has_operator(implementation.plugin) or not (implementation.wrapper or implementation.hookwrapper))
-            ]
+            implementations = getattr(self._manager.hook, hook).get_hookimpls()
+            others = [entry.plugin for entry in implementations if not self._applies(entry, plugin)]
             self._callers[key] = self._manager.subset_hook_caller(hook, others)
         result = self._callers[key](**arguments)
         if hook in ("autoheur_heuristics", "autoheur_learners"):  # hooks that gather: one plugin, one result
             return result[0] if result else None
         return result
 
-    def _has_operator(self, module: object) -> bool:
-        return any(plugin.module is module and plugin.operator for plugin in self.plugins)
+    def _applies(self, implementation: pluggy.HookImpl, plugin: Plugin | None) -> bool:
+        module = implementation.plugin
+        if module is self._defaults or (plugin is not None and module is plugin.module):
+            return True
+        is_wrapper = implementation.wrapper or implementation.hookwrapper
+        return is_wrapper and not any(other.module is module and other.operator for other in self.plugins)

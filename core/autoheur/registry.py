@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import attrs
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from autoheur.train.learner import Learner
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 Tier = Literal["installed", "third-party", "shipped"]
 TIERS: tuple[Tier, ...] = ("installed", "third-party", "shipped")
@@ -121,33 +123,36 @@ class OperatorPlugin:
         return tuple(feature for feature in self.features if not feature.derived)
 
     def extract(self, operands: Sequence[Operand], flags: Mapping[str, Value]) -> Problem:
-        return self._require("autoheur_extract", operands=operands, flags=flags)
+        return self._require("autoheur_extract", Mapping, operands=operands, flags=flags)
 
     def choices(self, problem: Problem | None = None) -> tuple[str, ...]:
-        return tuple(self._require("autoheur_choices", problem=problem))
+        return tuple(self._require("autoheur_choices", Sequence, problem=problem))
 
     def benchmark(self, problem: Problem, device: str) -> Mapping[str, Callable[[], object]]:
-        return self._require("autoheur_benchmark", problem=problem, device=device)
+        return self._require("autoheur_benchmark", Mapping, problem=problem, device=device)
 
     def problems(self, random: Random, device: Fingerprint) -> Iterator[Problem]:
-        return self._require("autoheur_problems", random=random, device=device)
+        return iter(self._require("autoheur_problems", Iterable, random=random, device=device))
 
     def precondition(self, device: Fingerprint) -> str | None:
-        return self._call("autoheur_precondition", device=device)
-
-    def codegen(self, artifact: Artifact, target: str) -> str:
-        from autoheur.codegen import generate
-
-        return self._call("autoheur_codegen", artifact=artifact, target=target) or generate(artifact, target)
+        formula = self._call("autoheur_precondition", device=device)
+        return None if formula is None else _checked(formula, str, "autoheur_precondition", self.provenance)
 
     def _call(self, hook: str, **arguments: Any) -> Any:
         return self._plugins.call(self.plugin, hook, operator=self.name, **arguments)
 
-    def _require(self, hook: str, **arguments: Any) -> Any:
+    def _require(self, hook: str, kind: type[T], **arguments: Any) -> T:
         result = self._call(hook, **arguments)
         if result is None:
             raise PluginError(f"{self.provenance}: operator {self.name!r} does not implement {hook}")
-        return result
+        return _checked(result, kind, hook, self.provenance)
+
+
+def _checked(value: Any, kind: type[T], hook: str, provenance: Provenance | None) -> T:
+    """Hold a plugin to the type that the hook promises."""
+    if not isinstance(value, kind):
+        raise PluginError(f"{provenance or 'a plugin'}: {hook} returned {value!r}, not a {kind.__name__}")
+    return value
 
 
 class Registry:
@@ -246,6 +251,20 @@ class Registry:
         """The artifact files of an operator that cannot be used."""
         return self._load_heuristics(operator)[1]
 
+    def codegen(self, artifact: Artifact, target: str) -> str:
+        """Generate source for an artifact, by its operator's own generator where there is one, inside all wrappers.
+
+        Raises:
+            InputError: nobody knows the target.
+            PluginError: a plugin returned something else than text.
+        """
+        owner = self.operators.get(artifact.operator)
+        plugin = owner.plugin if owner else None
+        source = self._plugins.call(
+            plugin, "autoheur_codegen", operator=artifact.operator, artifact=artifact, target=target
+        )
+        return _checked(source, str, "autoheur_codegen", plugin.provenance if plugin else None)
+
     def refresh(self) -> None:
         """Forget what was read of artifacts, so that the next decision sees what is installed now."""
         with self._lock:
@@ -289,7 +308,8 @@ class Registry:
             candidates = self.heuristics(operator)
             if not candidates and operator not in self.operators:
                 self.operator(operator)  # raises: unknown
-            selected = next((h for h in candidates if h.device.mismatch(actual) is None), None)
+            matching = (h for h in candidates if h.device.mismatch(actual) is None)
+            selected = next((h for h in matching if _compiles(h)), None)
             self._selected[operator, device] = selected
             return selected
 
@@ -331,12 +351,23 @@ class Registry:
             if plugin.operator and not own:
                 continue
             try:
-                paths = [Path(path) for path in self._plugins.call(plugin, "autoheur_heuristics", operator=operator) or ()]
+                paths = [
+                    Path(path) for path in self._plugins.call(plugin, "autoheur_heuristics", operator=operator) or ()
+                ]
             except Exception as error:  # a plugin that cannot list its heuristics has none
                 logger.warning("%s: autoheur_heuristics failed: %s", plugin.provenance, error)
                 continue
             for path in paths:
                 yield "shipped" if own else "third-party", plugin.provenance, path
+
+
+def _compiles(heuristic: Heuristic) -> bool:
+    """Generate a heuristic's code now, so that decisions cannot fail for that reason."""
+    try:
+        return callable(heuristic.function)
+    except Exception as error:  # a fault of ours, or of a plugin's artifact; the next heuristic may do
+        logger.warning("ignoring heuristic %s of %s: %s", heuristic.name, heuristic.provenance, error)
+        return False
 
 
 def _name_error(operator: str, problem: Problem, features: Sequence[Feature]) -> str:

@@ -39,7 +39,11 @@ def test_every_contract_is_kept() -> None:
 @pytest.mark.parametrize(
     ("module", "statement", "arrow"),
     [
-        ("core/autoheur/heuristic", "import autoheur.registry", "autoheur.heuristic is not allowed to import autoheur.reg"),
+        (
+            "core/autoheur/heuristic",
+            "import autoheur.registry",
+            "autoheur.heuristic is not allowed to import autoheur.reg",
+        ),
         ("core/autoheur/train", "import autoheur.measure", "autoheur.train is not allowed to import autoheur.measure"),
         ("core/autoheur", "import autoheur_pad_mm", "autoheur is not allowed to import autoheur_pad_mm"),
         (

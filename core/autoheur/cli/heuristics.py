@@ -38,12 +38,8 @@ def find_artifact(text: str, registry: Registry) -> Artifact:
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead of stdout.")
 def codegen(artifact: str, target: str, out: Path | None) -> None:
     """Generate code from ARTIFACT: a file, or the name of an installed or shipped heuristic."""
-    from autoheur.codegen import generate
-
     registry = default_registry()
-    loaded = find_artifact(artifact, registry)
-    plugin = registry.operators.get(loaded.operator)
-    source = plugin.codegen(loaded, target) if plugin else generate(loaded, target)
+    source = registry.codegen(find_artifact(artifact, registry), target)
     if out is None:
         print(source, end="")
     else:
@@ -53,7 +49,9 @@ def codegen(artifact: str, target: str, out: Path | None) -> None:
 @click.command()
 @click.argument("operator")
 @click.argument("values", nargs=-1, metavar="NAME=VALUE...")
-@click.option("--device", help="A device: 'current', a100, h100, h200, JSON, or field=value,… [default: this machine's].")
+@click.option(
+    "--device", help="A device: 'current', a100, h100, h200, JSON, or field=value,… [default: this machine's]."
+)
 @json_option
 def decide(operator: str, values: tuple[str, ...], device: str | None, as_json: bool) -> None:
     """Make one decision for OPERATOR and say why. Name every raw feature (autoheur show OPERATOR lists them)."""
@@ -68,7 +66,9 @@ def decide(operator: str, values: tuple[str, ...], device: str | None, as_json: 
     out.print(f"[bold]{decision.choice or 'unsure'}[/bold]", end="")
     explanation = decision.reason.value
     if decision.heuristic:
-        explanation += f": confidence {decision.confidence:.6g}, heuristic {decision.heuristic} of {decision.provenance}"
+        explanation += (
+            f": confidence {decision.confidence:.6g}, heuristic {decision.heuristic} of {decision.provenance}"
+        )
     if decision.detail:
         explanation += f": {decision.detail}"
     out.print(f"  ({explanation})", markup=False)
@@ -164,7 +164,9 @@ def artifacts(as_json: bool) -> None:
         for operator in registry.operator_names()
         for heuristic in registry.heuristics(operator)
     ]
-    broken = {entry.path: entry for operator in registry.operator_names() for entry in registry.broken_heuristics(operator)}
+    broken = {
+        entry.path: entry for operator in registry.operator_names() for entry in registry.broken_heuristics(operator)
+    }
     rows += [
         {
             "operator": None,
@@ -183,6 +185,10 @@ def artifacts(as_json: bool) -> None:
     result = table("operator", "name", "device", "from", "file")
     for row in rows:
         result.add_row(
-            row["operator"] or "-", row["name"], row["device"] or "-", str(row["error"] or row["provenance"]), row["path"]
+            row["operator"] or "-",
+            row["name"],
+            row["device"] or "-",
+            str(row["error"] or row["provenance"]),
+            row["path"],
         )
     print_table(result)

@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     except AutoheurError as error:
         return _fail(str(error))
     except click.exceptions.NoArgsIsHelpError as error:
-        print(error.ctx.get_help() if error.ctx else error.format_message())
+        print(error.format_message())
         return 2
     except click.ClickException as error:
         context = getattr(error, "ctx", None)

@@ -33,7 +33,9 @@ def print_json(data: Any) -> None:
 
 def table(*headers: str, title: str | None = None) -> Table:
     """A table with the project's look. A header that starts with ``>`` is a right-aligned column."""
-    result = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    result = Table(
+        title=title, title_justify="left", header_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
     for header in headers:
         if header.startswith(">"):
             result.add_column(header[1:], justify="right", no_wrap=True)

@@ -150,7 +150,9 @@ def show(operator: str, as_json: bool) -> None:
         return
     out = console()
     out.print(f"[bold]{operator}[/bold]: {plugin.operator.description}")
-    out.print(f"from {plugin.provenance}; choices {', '.join(plugin.choices())}; default {plugin.operator.default_choice}")
+    out.print(
+        f"from {plugin.provenance}; choices {', '.join(plugin.choices())}; default {plugin.operator.default_choice}"
+    )
     features = table("feature", "kind", "raw or formula", "description")
     for feature in plugin.features:
         features.add_row(
@@ -182,9 +184,7 @@ def _describe(plugin: OperatorPlugin, heuristics: list[dict[str, Any]]) -> dict[
         "version": plugin.provenance.version,
         "choices": list(plugin.choices()),
         "default_choice": plugin.operator.default_choice,
-        "features": [
-            {**attrs.asdict(feature), "derived": feature.derived} for feature in plugin.features
-        ],
+        "features": [{**attrs.asdict(feature), "derived": feature.derived} for feature in plugin.features],
         "heuristics": [
             {**row, "precondition": heuristic.artifact.precondition.formula}
             for heuristic, row in zip(default_registry().heuristics(plugin.name), heuristics, strict=True)

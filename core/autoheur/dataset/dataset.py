@@ -14,6 +14,10 @@ PROBLEM_DTYPES = {("numerical", True): pl.Int64, ("numerical", False): pl.Float6
 """(feature kind, integer) -> polars type of the feature's column."""
 
 
+ROW_DTYPES = {"problem": pl.UInt32, "choice": pl.UInt32, "time_ms": pl.Float64}
+"""The columns of ``Dataset.rows``."""
+
+
 @attrs.frozen
 class Summary:
     """What reading found, for the one summary line.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -55,41 +56,31 @@ class ProblemTable:
         # Relaxed: a block of whole numbers and one with fractions make a column of fractions.
         together = pl.concat(frames, how="vertical_relaxed")
         del frames
-        numbered = together.with_row_index("row")
-        groups = numbered.group_by(self._columns, maintain_order=True).agg(pl.col("row"))
-        members = groups.get_column("row")
-        positions = np.empty(len(together), np.uint32)
-        positions[members.explode().to_numpy()] = np.repeat(
-            np.arange(len(groups), dtype=np.uint32), members.list.len().to_numpy()
-        )
-        self._table = groups.select(self._columns)
+        self._table, positions = distinct_rows(together)
         for block in range(self._merged_ids, len(self._ids)):
             self._ids[block] = positions[self._ids[block]]
         self._merged_ids = len(self._ids)
 
 
-def distinct(column: pl.Series) -> tuple[pl.Series, Indices]:
+def distinct_rows(frame: pl.DataFrame) -> tuple[pl.DataFrame, Indices]:
+    """The distinct rows in order of first appearance, and each row's position in them."""
+    groups = frame.with_row_index("row").group_by(frame.columns, maintain_order=True).agg(pl.col("row"))
+    members = groups.get_column("row")
+    positions = np.empty(len(frame), np.uint32)
+    numbers = np.arange(len(groups), dtype=np.uint32)
+    positions[members.explode().to_numpy()] = np.repeat(numbers, members.list.len().to_numpy())
+    return groups.select(frame.columns), positions
+
+
+def distinct_values(column: pl.Series) -> tuple[pl.Series, Indices]:
     """The distinct values of a column in order of first appearance, and each row's position in them."""
     runs = column.rle()  # logs come in runs of one problem: most of the work is done here
-    values = runs.struct.field("value")
-    groups = (
-        pl.DataFrame({"value": values})
-        .with_row_index("run")
-        .group_by("value", maintain_order=True)
-        .agg(pl.col("run"))
-    )
-    members = groups.get_column("run")
-    positions = np.empty(len(values), np.uint32)
-    positions[members.explode().to_numpy()] = np.repeat(
-        np.arange(len(groups), dtype=np.uint32), members.list.len().to_numpy()
-    )
-    return groups.get_column("value"), np.repeat(positions, runs.struct.field("len").to_numpy())
+    values, positions = distinct_rows(pl.DataFrame({"value": runs.struct.field("value")}))
+    return values.get_column("value"), np.repeat(positions, runs.struct.field("len").to_numpy())
 
 
 def with_integers(features: Sequence[Feature], problems: pl.DataFrame) -> tuple[Feature, ...]:
     """The features with ``integer`` as the columns' types say."""
-    import attrs
-
     return tuple(
         attrs.evolve(feature, integer=dtype == pl.Int64) for feature, dtype in zip(features, problems.dtypes, strict=True)
     )

@@ -103,9 +103,11 @@ def _inflate(file: BinaryIO) -> Iterator[bytes]:
                 if not piece:
                     break
                 engine = zlib.decompressobj(wbits=31)
+            before = engine.copy()
             try:
                 unpacked = engine.decompress(piece, _CHUNK)
             except zlib.error as error:
+                yield from _salvage(before, piece)
                 raise _Damage(f"the gzip stream is damaged ({error})") from None
             if unpacked:
                 yield unpacked
@@ -115,6 +117,15 @@ def _inflate(file: BinaryIO) -> Iterator[bytes]:
         yield rest
     if not engine.eof:
         raise _Damage("the gzip stream ends early")
+
+
+def _salvage(engine: zlib._Decompress, piece: bytes) -> Iterator[bytes]:
+    """What comes out before the damage: a failing call returns nothing, so go byte by byte."""
+    for position in range(len(piece)):
+        try:
+            yield engine.decompress(piece[position : position + 1])
+        except zlib.error:
+            return
 
 
 def _unzip(path: str | os.PathLike[str], file: BinaryIO) -> Iterator[bytes]:

@@ -116,12 +116,18 @@ def from_json(text: str | bytes, source: str = "artifact") -> Artifact:
     try:
         artifact = converter.structure(body, Artifact)
     except Exception as error:  # cattrs raises groups of anything
-        details = "; ".join(cattrs.transform_error(error, path=source))
+        details = "; ".join(cattrs.transform_error(error, path="artifact", format_exception=_describe))
         raise ArtifactError(f"{source}: {details}") from None
     problem = _contradiction(artifact)
     if problem:
         raise ArtifactError(f"{source}: {problem}")
     return artifact
+
+
+def _describe(error: BaseException, expected: type | None) -> str:
+    from cattrs.v import format_exception
+
+    return str(error) if type(error) is ValueError else format_exception(error, expected)
 
 
 def _number(value: Any, _: type) -> float:
@@ -220,7 +226,7 @@ def _check_features(artifact: Artifact) -> str | None:
         except FormulaError as error:
             return f"{owner}: {error}"
         if (kind == "truth") != truth or kind == "category":
-            return f"{owner}: formula {text!r} yields a {kind}"
+            return f"{owner}: formula {text!r} yields {kind}, which it must not"
     return None
 
 

@@ -20,7 +20,7 @@ from autoheur.train.learner import Examples, Floats
 from autoheur.types import Feature
 
 Columns = Mapping[str, NDArray[Any]]
-"""Feature name -> one value per problem: float64 for numerical features, str for categorical ones."""
+"""Feature name -> one value per problem: float64 for numerical features, ``str`` objects for categorical ones."""
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -78,11 +78,12 @@ class Dropped:
 class Selection:
     """The P problems of a dataset that pass a filter, sorted by their raw features: numerical, then categorical ones.
 
-    ``choices`` are the C choices that count for at least one of them, sorted. ``times`` (P x C, median milliseconds)
-    and ``spread`` (P x C, relative standard deviation) are NaN where a choice does not count.
+    ``keys`` holds those raw features in that order, under names of its own. ``choices`` are the C choices that count
+    for at least one problem, sorted. ``times`` (P x C, median milliseconds) and ``spread`` (P x C, relative standard
+    deviation) are NaN where a choice does not count.
     """
 
-    problems: pl.DataFrame
+    keys: pl.DataFrame
     columns: Columns
     choices: tuple[str, ...]
     times: Floats
@@ -92,15 +93,31 @@ class Selection:
     def __len__(self) -> int:
         return len(self.times)
 
+    def restrict(self, choices: Sequence[str]) -> Selection:
+        """Only these choices, in this order (NaN where there is none here), and the problems left with two of them."""
+        position = {choice: column for column, choice in enumerate(self.choices)}
+        times, spread = np.full((2, len(self), len(choices)), np.nan)
+        for column, choice in enumerate(choices):
+            if choice in position:
+                times[:, column] = self.times[:, position[choice]]
+                spread[:, column] = self.spread[:, position[choice]]
+        kept = np.flatnonzero(_has_two(np.isfinite(times)))
+        columns = {name: column[kept] for name, column in self.columns.items()}
+        return Selection(self.keys[kept], columns, tuple(choices), times[kept], spread[kept], self.dropped)
+
 
 def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selection:
     """Apply a filter and put problems and choices in an order that does not depend on the order of the data.
 
     Raises:
-        InputError: a raw feature of ``features`` is not in the data, or of another kind there.
+        InputError: a raw feature of ``features`` is not in the data, or of another kind there; or all measurements
+            are of one choice.
     """
-    _check_features(dataset, features)
     found = statistics(dataset)
+    measured = found.count + found.failed > 0
+    if measured.any(axis=0).sum() == 1:
+        only = dataset.choices[int(measured.any(axis=0).argmax())]
+        raise InputError(f"{dataset.name}: only one choice ({only}) was measured, so there is nothing to choose")
     columns = feature_columns(dataset, features)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = found.std_ms / found.mean_ms
@@ -112,19 +129,20 @@ def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selec
         if feature.kind == "numerical":
             finite &= np.abs(columns[feature.name]) <= _LARGEST
 
-    stages = [_has_two(stage) for stage in (found.count + found.failed > 0, works, often, steady)]
+    stages = [_has_two(stage) for stage in (measured, works, often, steady)]
     stages.append(stages[-1] & finite)
     left = [len(spread), *(int(stage.sum()) for stage in stages)]
     dropped = Dropped(left[0], *(before - after for before, after in zip(left, left[1:], strict=False)))
 
-    names = [feature.name for kind in ("numerical", "categorical") for feature in dataset.features if feature.kind == kind]
-    kept = dataset.problems.select(names).with_row_index("\0row").filter(pl.Series(stages[-1])).sort(names)
-    order = kept["\0row"].to_numpy()
+    kept = np.flatnonzero(stages[-1])
+    keys = _keys(dataset, features)[kept]
+    sorting = sorted_order(keys)
+    order = kept[sorting]
     by_name = sorted(range(len(dataset.choices)), key=lambda c: dataset.choices[c])
     chosen = [c for c in by_name if steady[order, c].any()]
     where = np.ix_(order, chosen)
     return Selection(
-        problems=kept.drop("\0row"),
+        keys=keys[sorting],
         columns={name: column[order] for name, column in columns.items()},
         choices=tuple(dataset.choices[c] for c in chosen),
         times=np.where(steady[where], found.median_ms[where], np.nan),
@@ -133,20 +151,21 @@ def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selec
     )
 
 
+def _keys(dataset: Dataset, features: Sequence[Feature]) -> pl.DataFrame:
+    """The raw features, numerical ones first. Polars takes some names (``*``, ``^…$``) for patterns: number them."""
+    names = [f.name for kind in ("numerical", "categorical") for f in features if f.kind == kind and not f.derived]
+    return pl.DataFrame([dataset.problems.get_column(name).alias(f"k{i}") for i, name in enumerate(names)])
+
+
+def sorted_order(keys: pl.DataFrame) -> NDArray[np.intp]:
+    """The permutation that sorts rows by all columns, the first one first."""
+    order: NDArray[np.intp] = keys.with_row_index("row").sort(keys.columns, maintain_order=True)["row"].to_numpy().astype(np.intp)
+    return order
+
+
 def _has_two(counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
     two: NDArray[np.bool_] = counts.sum(axis=1) >= 2
     return two
-
-
-def _check_features(dataset: Dataset, features: Sequence[Feature]) -> None:
-    stored = {feature.name: feature.kind for feature in dataset.features}
-    where = ", ".join(dataset.sources) or f"the {dataset.operator} data"
-    missing = [f.name for f in features if not f.derived and f.name not in stored]
-    if missing:
-        raise InputError(f"{where}: no feature {', '.join(missing)} (the data has {', '.join(stored)})")
-    for feature in features:
-        if not feature.derived and stored[feature.name] != feature.kind:
-            raise InputError(f"{where}: feature {feature.name} is {stored[feature.name]}, not {feature.kind}")
 
 
 def matrix(columns: Columns, inputs: Iterable[Input]) -> Floats:
@@ -170,7 +189,7 @@ class Encoding:
 
     Columns come in the published order: raw, then derived numerical features, each in declared order; then raw and
     derived categorical ones, with one indicator per category in order of its first appearance among the sorted
-    problems. Choices are sorted.
+    problems. Choices are those of the first selection, the one that models are fitted on.
     """
 
     inputs: tuple[Input, ...]
@@ -179,9 +198,7 @@ class Encoding:
     @staticmethod
     def of(selections: Sequence[Selection], features: Sequence[Feature]) -> Encoding:
         """Derive the encoding of all these problems together."""
-        names = selections[0].problems.columns
-        together = pl.concat([selection.problems.select(names) for selection in selections], how="vertical_relaxed")
-        order = together.with_row_index("\0row").sort(names)["\0row"].to_numpy()
+        order = sorted_order(pl.concat([selection.keys for selection in selections], how="vertical_relaxed"))
         ordered = sorted(features, key=lambda feature: (feature.kind != "numerical", feature.derived))
         inputs: list[Input] = []
         for feature in ordered:
@@ -190,20 +207,12 @@ class Encoding:
             else:
                 column = np.concatenate([selection.columns[feature.name] for selection in selections])[order]
                 inputs += (Input(feature.name, category) for category in dict.fromkeys(column.tolist()))
-        choices = sorted({choice for selection in selections for choice in selection.choices})
-        return Encoding(tuple(inputs), tuple(choices))
+        return Encoding(tuple(inputs), selections[0].choices)
 
     def examples(self, selection: Selection) -> Examples:
         """Encode problems. Choices unknown to the encoding are left out, and problems with fewer than two others."""
-        known = {choice: position for position, choice in enumerate(selection.choices)}
-        shape = (len(selection), len(self.choices))
-        times, spread = np.full(shape, np.nan), np.full(shape, np.nan)
-        for position, choice in enumerate(self.choices):
-            if choice in known:
-                times[:, position] = selection.times[:, known[choice]]
-                spread[:, position] = selection.spread[:, known[choice]]
-        examples = Examples(self.inputs, self.choices, matrix(selection.columns, self.inputs), times, spread)
-        return examples.take(np.flatnonzero(_has_two(np.isfinite(times))))
+        known = selection.restrict(self.choices)
+        return Examples(self.inputs, self.choices, matrix(known.columns, self.inputs), known.times, known.spread)
 
 
 def build_examples(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Examples:
@@ -212,7 +221,7 @@ def build_examples(dataset: Dataset, features: Sequence[Feature], rule: Filter) 
     Raises:
         InputError: as :func:`select`, or no problem passes the filter.
     """
-    selection = require_problems(select(dataset, features, rule), rule, ", ".join(dataset.sources) or "data")
+    selection = require_problems(select(dataset, features, rule), rule, dataset.name)
     return Encoding.of([selection], features).examples(selection)
 
 

@@ -45,9 +45,11 @@ class FittedModel(Protocol):
 
     def scores(self, matrix: Floats) -> Floats:
         """Score every choice on every problem: P x F in, P x C out; higher is better."""
+        ...
 
     def forest(self) -> Forest:
         """The model as data; ``Forest.inputs`` starts with the inputs of the examples it was fitted on."""
+        ...
 
 
 class Learner(Protocol):
@@ -76,3 +78,4 @@ class Learner(Protocol):
         Raises:
             InputError: a parameter that the learner does not have, or a value out of its range.
         """
+        ...

@@ -29,23 +29,23 @@ def sample(random: Random, device: Fingerprint) -> Iterator[Problem]:
         m, k, n = sampling.draw_sizes(random, sampling.Limits.of(device, dtype), LARGEST, b)
         transposed1, transposed2 = sampling.draw_transposed(random)
         operands = (
-            _draw_batched(random, b, sampling.matrix(m, k, dtype, transposed1)),
-            _draw_batched(random, b, sampling.matrix(k, n, dtype, transposed2)),
+            _draw_batched(random, b, m, k, dtype, transposed1),
+            _draw_batched(random, b, k, n, dtype, transposed2),
         )
         problem = extract(operands, sampling.draw_flags(random, device, *operands))
         if sampling.needs_padding(problem):
             yield problem
 
 
-def _draw_batched(random: Random, b: int, one: Operand) -> Operand:
-    """A batch of ``b`` matrices like ``one``: dense, expanded, or interleaved."""
-    (rows, columns), (row_stride, column_stride) = one.shape, one.stride
+def _draw_batched(random: Random, b: int, rows: int, columns: int, dtype: str, transposed: bool) -> Operand:
+    """A batch of row-major (or, transposed, column-major) matrices: dense, expanded, or interleaved."""
+    inner = rows if transposed else columns
     layout = random.random()
     if layout < EXPANDED:
-        stride = (0, row_stride, column_stride)
+        batch_stride, outer_stride = 0, inner
     elif layout < EXPANDED + INTERLEAVED:
-        inner = min(rows, columns) if min(row_stride, column_stride) == 0 else _inner_length(one)
-        stride = (inner, *(step if step == 1 else step * b for step in one.stride))
+        batch_stride, outer_stride = inner, b * inner
     else:
-        stride = (rows * columns, row_stride, column_stride)
-    return Operand((b, rows, columns), stride, one.dtype)
+        batch_stride, outer_stride = rows * columns, inner
+    stride = (batch_stride, 1, outer_stride) if transposed else (batch_stride, outer_stride, 1)
+    return Operand((b, rows, columns), stride, dtype)

@@ -1,0 +1,275 @@
+"""``autoheur train`` and ``autoheur evaluate``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autoheur.cli.data import PATH, strict_option
+from autoheur.cli.heuristics import find_artifact
+from autoheur.cli.output import console, json_option, number, print_json, print_table, status_console, table
+from autoheur.errors import InputError
+from autoheur.heuristic import artifact as artifact_files
+from autoheur.registry import default_registry
+
+if TYPE_CHECKING:
+    from autoheur.dataset.dataset import Dataset
+    from autoheur.train.evaluation import Row
+    from autoheur.train.search import Progress
+
+eval_option = click.option(
+    "--eval", "evals", multiple=True, metavar="NAME=DATA", help="Judge on this further dataset too; repeatable."
+)
+tolerance_option = click.option(
+    "--tolerance", type=float, default=1.05, show_default=True, help="How much slower than the best is good enough."
+)
+
+
+@click.command()
+@click.argument("arguments", nargs=-1, required=True, metavar="[OPERATOR] DATA...")
+@click.option("--val", multiple=True, type=PATH, help="Validation data [default: a random part of DATA]; repeatable.")
+@click.option("--test", multiple=True, type=PATH, help="Test data, only judged [default: a part of DATA]; repeatable.")
+@eval_option
+@click.option("--learner", "learners", multiple=True, help="How to learn [default: regression_tree]; repeat to compare.")
+@click.option("--protocol", help="How to search and calibrate [default: see autoheur train --help].")
+@click.option("--grid", multiple=True, metavar="KEY=V,V...", help="Values to try for a parameter; repeatable.")
+@click.option("--max-wrong-rate", type=float, default=0.001, show_default=True, help="Bound on the wrong decisions.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence of that bound.")
+@tolerance_option
+@click.option("--seed", type=int, default=42, show_default=True, help="Seed of random splits.")
+@click.option("--name", help="The heuristic's name [default: operator and device].")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the artifact to this file.")
+@strict_option
+@json_option
+def train(
+    arguments: tuple[str, ...],
+    val: tuple[Path, ...],
+    test: tuple[Path, ...],
+    evals: tuple[str, ...],
+    learners: tuple[str, ...],
+    protocol: str | None,
+    grid: tuple[str, ...],
+    max_wrong_rate: float,
+    confidence: float,
+    tolerance: float,
+    seed: int,
+    name: str | None,
+    out: Path | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Learn a heuristic from measurements: Parquet datasets or AutoHeuristic logs.
+
+    OPERATOR may be left out where DATA names it. An operator without a plugin is trained from the features that the
+    data itself names.
+    """
+    from autoheur.train import protocols
+    from autoheur.train.protocol import Options
+    from autoheur.train.training import TrainRequest
+    from autoheur.train.training import train as run
+
+    registry = default_registry()
+    operator, paths = split_operator(arguments, registry.operator_names())
+    chosen = [registry.learner(learner) for learner in dict.fromkeys(learners or ("regression_tree",))]
+    data = read_data(paths, strict)
+    operator = operator or data[0].operator
+    plugin = registry.operators.get(operator)
+    with grid_progress() as progress:
+        result = run(
+            TrainRequest(
+                operator=operator,
+                features=plugin.features if plugin else data[0].features,
+                train=data,
+                val=read_data(val, strict),
+                test=read_data(test, strict),
+                evals=read_named(evals, strict),
+                learners=chosen,
+                protocol=protocol or protocols.DEFAULT,
+                grid=parse_grid(grid),
+                options=Options(max_wrong_rate, confidence, tolerance, seed),
+                precondition=plugin.precondition(data[0].device) if plugin else None,
+                name=name,
+                progress=progress,
+            )
+        )
+    if out is not None:
+        artifact_files.write(result.artifact, out)
+    for note in result.notes:
+        status_console().print(note, markup=False, soft_wrap=True)
+    if as_json:
+        print_json({"artifact": str(out) if out else None, "rows": [row.to_dict() for row in result.rows]})
+        return
+    shown = [row for row in result.rows if row.chosen]
+    print_rows(shown)
+    candidates = len({(row.learner, tuple(row.params.items())) for row in result.rows})
+    console().print(f"\nthe best of {candidates} candidates; the others are in the output of --json", markup=False)
+    console().print(f"wrote {out}" if out else "nothing written: give --out FILE to keep the heuristic", markup=False)
+
+
+def split_operator(arguments: Sequence[str], operators: Sequence[str]) -> tuple[str | None, list[Path]]:
+    """Tell whether the first argument names an operator or a file.
+
+    Raises:
+        InputError: no data is left, or the first argument is neither.
+    """
+    first = arguments[0]
+    if Path(first).is_file() or not (first in operators or first.isidentifier()):
+        return None, [Path(argument) for argument in arguments]
+    if len(arguments) == 1:
+        known = ", ".join(operators)
+        raise InputError(f"{first}: name the data to train on after the operator (or no such file; operators: {known})")
+    return first, [Path(argument) for argument in arguments[1:]]
+
+
+def read_data(paths: Sequence[Path], strict: bool) -> list[Dataset]:
+    """Read datasets, with one summary line each on stderr."""
+    from autoheur.dataset.reading import read
+
+    datasets = []
+    for path in paths:
+        dataset = read(path, strict=strict)
+        status_console().print(f"{path}: {dataset.summary}", markup=False, soft_wrap=True)
+        datasets.append(dataset)
+    return datasets
+
+
+def read_named(evals: Sequence[str], strict: bool) -> dict[str, Dataset]:
+    """Read ``NAME=DATA`` arguments.
+
+    Raises:
+        InputError: an argument without a name, or a name given twice.
+    """
+    named: dict[str, Dataset] = {}
+    for text in evals:
+        name, separator, path = text.partition("=")
+        if not separator or not name or not path:
+            raise InputError(f"--eval {text!r} is not NAME=DATA")
+        if name in named:
+            raise InputError(f"--eval {name!r} is given twice")
+        [named[name]] = read_data([Path(path)], strict)
+    return named
+
+
+def parse_grid(grid: Sequence[str]) -> dict[str, list[Any]]:
+    """Read ``key=v,v`` arguments; values are numbers, True, False, None or text.
+
+    Raises:
+        InputError: an argument without ``=``, or a key given twice.
+    """
+    values: dict[str, list[Any]] = {}
+    for text in grid:
+        key, separator, listed = text.partition("=")
+        if not separator or not key:
+            raise InputError(f"--grid {text!r} is not KEY=VALUE,VALUE…")
+        if key in values:
+            raise InputError(f"--grid {key!r} is given twice")
+        values[key] = [_grid_value(value.strip()) for value in listed.split(",") if value.strip()]
+    return values
+
+
+def _grid_value(text: str) -> Any:
+    if text in ("None", "True", "False"):
+        return {"None": None, "True": True, "False": False}[text]
+    for convert in (int, float):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    return text
+
+
+@contextmanager
+def grid_progress() -> Iterator[Progress | None]:
+    """A progress bar over candidates on stderr, where a person looks at it."""
+    target = status_console()
+    if not target.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=target, transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def advance(done: int, total: int, label: str) -> None:
+            bar.update(task, completed=done, total=total, description=label)
+
+        yield advance
+
+
+@click.command()
+@click.argument("artifact")
+@click.argument("data", nargs=-1, type=PATH)
+@eval_option
+@tolerance_option
+@strict_option
+@json_option
+def evaluate(
+    artifact: str, data: tuple[Path, ...], evals: tuple[str, ...], tolerance: float, strict: bool, as_json: bool
+) -> None:
+    """Judge ARTIFACT (a file, or the name of a known heuristic) on DATA, each by its file's name, and on --eval sets."""
+    from autoheur.train.judging import evaluate_artifact
+
+    if not data and not evals:
+        raise InputError("evaluate: name at least one dataset, as DATA or as --eval NAME=DATA")
+    loaded = find_artifact(artifact, default_registry())
+    datasets: dict[str, Dataset] = {}
+    for path, dataset in zip(data, read_data(data, strict), strict=True):
+        name = path.name.split(".")[0]
+        datasets[name if name not in datasets else str(path)] = dataset
+    datasets |= read_named(evals, strict)
+    rows = evaluate_artifact(loaded, datasets, tolerance)
+    if as_json:
+        print_json({"artifact": artifact, "rows": [row.to_dict() for row in rows]})
+    else:
+        print_rows(rows)
+
+
+COLUMNS = (
+    ("correct", "correct"),
+    ("wrong", "wrong"),
+    ("unsure", "unsure"),
+    ("total", "total"),
+    ("max_wrong_speedup", "max_wrong_speedup"),
+    ("gmean_wrong_speedup", "gmean_wrong_speedup"),
+    ("threshold", "threshold"),
+    ("coverage", "coverage"),
+    ("wrong_beyond_tolerance", "wrong_beyond_tol"),
+    ("regret_gmean", "regret_gmean"),
+    ("regret_max", "regret_max"),
+)
+"""Key of a row's JSON and header, in the order of the published table; then the practical figures."""
+
+
+def print_rows(rows: Sequence[Row]) -> None:
+    """Print the result table, and under it the ranking figures where there are any."""
+    result = table("learner", "dataset", *(f">{header}" for _, header in COLUMNS))
+    for row in rows:
+        data = row.to_dict()
+        result.add_row(_label(row), row.dataset, *(_cell(data[key]) for key, _ in COLUMNS))
+    print_table(result)
+    ranked = [row for row in rows if row.recall_at and row.regret_at]
+    if not ranked:
+        return
+    console().print()
+    ranking = table("dataset", ">top", ">recall", ">regret_gmean", ">regret_max")
+    for row in ranked:
+        assert row.recall_at is not None
+        assert row.regret_at is not None
+        for k, recall in row.recall_at.items():
+            regret: Mapping[str, float] = row.regret_at[k]
+            ranking.add_row(row.dataset, str(k), f"{recall:.3f}", f"{regret['gmean']:.4f}", f"{regret['max']:.4f}")
+    print_table(ranking)
+
+
+def _label(row: Row) -> str:
+    parameters = " ".join(f"{key}={value}" for key, value in row.params.items())
+    return f"{row.learner} {parameters}".strip()
+
+
+def _cell(value: float | int | None) -> str:
+    return str(value) if isinstance(value, int) else number(value)

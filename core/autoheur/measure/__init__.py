@@ -1,0 +1,1 @@
+"""Measuring: problems in, repetitions of every choice out, on one device of this machine."""

@@ -1,0 +1,72 @@
+"""Judging an artifact on datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from autoheur.dataset.dataset import Dataset
+from autoheur.errors import InputError
+from autoheur.heuristic.artifact import Artifact
+from autoheur.train.evaluation import Mask, Row, judge
+from autoheur.train.examples import PUBLISHED, Filter, Selection, matrix, require_problems, select
+from autoheur.train.scoring import score
+from autoheur.types import Feature
+
+_PRECONDITION = "\0precondition"
+
+
+def evaluate_artifact(
+    artifact: Artifact, datasets: Mapping[str, Dataset], tolerance: float = 1.05, rule: Filter = PUBLISHED
+) -> list[Row]:
+    """Judge an artifact on named datasets, one row each; the devices may be others than the one it was learned for.
+
+    Problems that do not meet the artifact's precondition, and those that its guard stops, count as unsure. ``rule``
+    filters the measurements.
+
+    Raises:
+        InputError: a dataset is of another operator, lacks a feature, or has no problem with two of the choices.
+    """
+    return [_evaluate(artifact, name, dataset, tolerance, rule) for name, dataset in datasets.items()]
+
+
+def _evaluate(artifact: Artifact, name: str, dataset: Dataset, tolerance: float, rule: Filter) -> Row:
+    if dataset.operator != artifact.operator:
+        raise InputError(f"{dataset.name}: measurements of {dataset.operator!r}, not of {artifact.operator!r}")
+    features = list(artifact.features)
+    if artifact.precondition.formula is not None:
+        features.append(Feature(_PRECONDITION, "categorical", formula=artifact.precondition.formula))
+    selection = require_problems(select(dataset, features, rule), rule, dataset.name)
+    known = selection.restrict(artifact.choices)
+    if not len(known):
+        expected, found = ", ".join(artifact.choices), ", ".join(selection.choices)
+        raise InputError(f"{dataset.name}: no problem with two of the artifact's choices ({expected}); it has {found}")
+    inputs = [column for column in artifact.model.inputs if column.choice is None]
+    scores = score(artifact.model, matrix(known.columns, inputs), known.choices)
+    return judge(
+        scores,
+        known.times,
+        artifact.policy,
+        dataset=name,
+        learner=str(artifact.provenance.get("learner", "")),
+        params=dict(artifact.provenance.get("parameters", {})),
+        tolerance=tolerance,
+        chosen=True,
+        applies=_applies(artifact, known),
+    )
+
+
+def _applies(artifact: Artifact, selection: Selection) -> Mask:
+    """Where the precondition holds and the guard lets a problem through."""
+    applies = np.ones(len(selection), bool)
+    if artifact.precondition.formula is not None:
+        applies &= selection.columns[_PRECONDITION] == "True"
+    if artifact.policy.guard:
+        for name, seen in artifact.seen.items():
+            column = selection.columns[name]
+            if seen.categories is not None:
+                applies &= np.isin(column, seen.categories)
+            else:
+                applies &= (column >= seen.low) & (column <= seen.high)
+    return applies

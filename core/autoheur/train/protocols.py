@@ -1,0 +1,24 @@
+"""The training protocols, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autoheur.errors import InputError
+from autoheur.train.autoheuristic import AutoHeuristic
+from autoheur.train.protocol import TrainingProtocol
+
+PROTOCOLS: Mapping[str, TrainingProtocol] = {protocol.name: protocol for protocol in (AutoHeuristic(),)}
+
+DEFAULT = AutoHeuristic.name
+
+
+def get(name: str) -> TrainingProtocol:
+    """Look a protocol up.
+
+    Raises:
+        InputError: there is none of this name.
+    """
+    if name not in PROTOCOLS:
+        raise InputError(f"no protocol {name!r} (there are: {', '.join(PROTOCOLS)})")
+    return PROTOCOLS[name]

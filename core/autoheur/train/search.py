@@ -1,0 +1,72 @@
+"""Parameter grids, and running through them on all cores."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from autoheur.errors import InputError
+from autoheur.train.learner import Learner
+
+Progress = Callable[[int, int, str], None]
+"""Called with the number of candidates done, their total, and the label of the one just done."""
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+Candidate = tuple[Learner, Mapping[str, Any]]
+
+
+def candidates(learners: Sequence[Learner], overrides: Mapping[str, Sequence[Any]]) -> list[Candidate]:
+    """Every learner with every combination of its parameters, the first parameter varying slowest.
+
+    ``overrides`` replaces the values of a parameter in the grid of every learner that has it.
+
+    Raises:
+        InputError: no learner has a parameter that is overridden, or one is given no value.
+    """
+    known = {name: None for learner in learners for name in learner.grid}
+    for name, values in overrides.items():
+        if name not in known:
+            owners = "; ".join(f"{learner.name}: {', '.join(learner.grid)}" for learner in learners)
+            raise InputError(f"grid: no parameter {name!r} (parameters of {owners})")
+        if not values:
+            raise InputError(f"grid: parameter {name!r} has no value")
+    found: list[Candidate] = []
+    for learner in learners:
+        grid = {name: overrides.get(name, values) for name, values in learner.grid.items()}
+        found += ((learner, dict(zip(grid, values, strict=True))) for values in itertools.product(*grid.values()))
+    return found
+
+
+def label(candidate: Candidate) -> str:
+    """How a candidate is called in progress and messages."""
+    learner, parameters = candidate
+    return f"{learner.name} " + " ".join(f"{name}={value}" for name, value in parameters.items())
+
+
+def run_all(
+    work: Callable[[Candidate], Result], tasks: Sequence[Candidate], progress: Progress | None = None
+) -> list[Result]:
+    """Run ``work`` on every candidate, on all cores; results come in the order of the candidates.
+
+    Threads by default, since fitting releases the interpreter lock; ``joblib.parallel_config`` chooses another
+    backend, for example Ray's.
+    """
+    results: list[Result] = []
+    jobs = Parallel(n_jobs=-1, prefer="threads", return_as="generator")
+    for task, result in zip(tasks, jobs(delayed(_alone)(work, task) for task in tasks), strict=True):
+        results.append(result)
+        if progress is not None:
+            progress(len(results), len(tasks), label(task))
+    return results
+
+
+def _alone(work: Callable[[Candidate], Result], task: Candidate) -> Result:
+    # One core per candidate: nested thread pools would only get into one another's way.
+    with threadpool_limits(limits=1):
+        return work(task)

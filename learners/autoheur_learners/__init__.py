@@ -1,0 +1,1 @@
+"""The learners that come with autoheur."""

@@ -1,0 +1,87 @@
+"""Gradient-boosted trees on logarithms of times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autoheur.heuristic.model import Forest, Tree
+from autoheur.train.layout import choice_rows, row_inputs, speedups
+from autoheur.train.learner import Examples, FittedModel
+from autoheur_learners import parameters as rules
+from autoheur_learners.models import ForestModel
+
+_RULES = {
+    "max_iter": rules.whole(1),
+    "learning_rate": rules.number(0, 1, above=True),
+    "max_leaf_nodes": rules.whole(2),
+    "min_samples_leaf": rules.whole(1),
+    "l2_regularization": rules.number(0, 1e6),
+}
+
+
+class GradientBoosting:
+    """Many small trees, each fitted to what the ones before it leave unexplained.
+
+    Of two choices it learns the logarithm of the first one's time over the second one's, once per problem: the
+    second scores that, the first 0. Of more choices it learns for each the logarithm of the mean time over its own.
+    Either way the difference of two scores is the logarithm of a predicted speed-up. The trees are scikit-learn's
+    ``HistGradientBoostingRegressor`` (after LightGBM, Ke et al., NIPS 2017).
+    """
+
+    name = "gradient_boosting"
+    description = "gradient-boosted trees on the logarithm of relative times"
+    grid: Mapping[str, Sequence[Any]] = {
+        "max_iter": (100, 300),
+        "learning_rate": (0.1,),
+        "max_leaf_nodes": (15, 31),
+        "min_samples_leaf": (20,),
+        "l2_regularization": (0.0,),
+    }
+    statistic: Literal["difference"] = "difference"
+
+    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> FittedModel:
+        rules.check(self.name, parameters, _RULES)
+        if len(examples.choices) == 2:
+            estimator = _fit(examples.matrix, np.log(examples.times[:, 0] / examples.times[:, 1]), parameters)
+            return ForestModel(_forest(estimator, Forest(list(examples.inputs), [], [], "vector")), examples.choices)
+        rows, problem, choice = choice_rows(examples)
+        estimator = _fit(rows, np.log(speedups(examples)[problem, choice]), parameters)
+        return ForestModel(_forest(estimator, Forest(list(row_inputs(examples)), [], [], "row")), examples.choices)
+
+
+def _fit(rows: NDArray[np.float64], target: NDArray[np.float64], parameters: Mapping[str, Any]) -> Any:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    # No early stopping: it would hold out rows, not problems. The random state draws the rows that bins are made from.
+    return HistGradientBoostingRegressor(early_stopping=False, random_state=42, **parameters).fit(rows, target)
+
+
+def _forest(estimator: Any, shape: Forest) -> Forest:
+    """Read the trees out of a fitted estimator, in the layout of ``shape``.
+
+    scikit-learn keeps them in a private attribute, one structured array of nodes per iteration.
+    """
+    zeros = [0.0] if shape.layout == "vector" else []
+    return Forest(
+        inputs=shape.inputs,
+        base=[*zeros, float(estimator._baseline_prediction.item())],
+        trees=[_tree(predictors[0].nodes, zeros) for predictors in estimator._predictors],
+        layout=shape.layout,
+        precision="float64",
+    )
+
+
+def _tree(nodes: NDArray[Any], zeros: list[float]) -> Tree:
+    """Convert one tree, whose children come after their parents too; leaf values hold the learning rate already."""
+    leaf = nodes["is_leaf"].astype(bool)
+    return Tree(
+        feature=np.where(leaf, -1, nodes["feature_idx"].astype(np.int64)).tolist(),
+        threshold=np.where(leaf, 0.0, nodes["num_threshold"]).tolist(),
+        left=np.where(leaf, -1, nodes["left"].astype(np.int64)).tolist(),
+        right=np.where(leaf, -1, nodes["right"].astype(np.int64)).tolist(),
+        value=[[*zeros, float(value)] if at_leaf else [] for at_leaf, value in zip(leaf, nodes["value"], strict=True)],
+    )

@@ -1,0 +1,20 @@
+"""Registers the learners of this distribution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from autoheur.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from autoheur.train.learner import Learner
+
+
+@hookimpl
+def autoheur_learners() -> Sequence[Learner]:
+    from autoheur_learners.gradient_boosting import GradientBoosting
+    from autoheur_learners.regression_tree import RegressionTree
+
+    return [RegressionTree(), GradientBoosting()]

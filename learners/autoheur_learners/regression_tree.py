@@ -1,0 +1,50 @@
+"""The learner published with PyTorch's AutoHeuristic: one regression tree over problems and choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from autoheur.heuristic.model import Forest, Tree
+from autoheur.train.layout import choice_rows, row_inputs, speedups
+from autoheur.train.learner import Examples, FittedModel
+from autoheur_learners import parameters as rules
+from autoheur_learners.models import ForestModel
+
+_RULES = {"max_depth": rules.whole_or_none(1), "min_samples_leaf": rules.whole(1)}
+
+
+class RegressionTree:
+    """Predicts how much faster a choice is than the mean of its problem's choices.
+
+    A score of 1.2 for ``pad`` says that padding takes 1/1.2 of the mean time of all choices. The tree is
+    scikit-learn's ``DecisionTreeRegressor`` with ``random_state=42``, one row per problem and choice.
+    """
+
+    name = "regression_tree"
+    description = "one regression tree that scores each choice (the published method)"
+    grid: Mapping[str, Sequence[Any]] = {"max_depth": (5, 6, 7), "min_samples_leaf": (1, 2, 5, 10)}
+    statistic: Literal["ratio"] = "ratio"
+
+    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> FittedModel:
+        rules.check(self.name, parameters, _RULES)
+        from sklearn.tree import DecisionTreeRegressor
+
+        rows, problem, choice = choice_rows(examples)
+        # The random state breaks ties between equally good splits, so it is part of the method.
+        estimator = DecisionTreeRegressor(random_state=42, **parameters)
+        estimator.fit(rows, speedups(examples)[problem, choice])
+        forest = Forest(list(row_inputs(examples)), [0.0], [_tree(estimator.tree_)], "row", "float32")
+        return ForestModel(forest, examples.choices)
+
+
+def _tree(fitted: Any) -> Tree:
+    """Convert scikit-learn's ``tree_``, whose children come after their parents too."""
+    leaf = fitted.children_left < 0
+    return Tree(
+        feature=[-1 if at_leaf else int(feature) for at_leaf, feature in zip(leaf, fitted.feature, strict=True)],
+        threshold=[0.0 if at_leaf else float(cut) for at_leaf, cut in zip(leaf, fitted.threshold, strict=True)],
+        left=fitted.children_left.tolist(),
+        right=fitted.children_right.tolist(),
+        value=[[float(value)] if at_leaf else [] for at_leaf, value in zip(leaf, fitted.value[:, 0, 0], strict=True)],
+    )
