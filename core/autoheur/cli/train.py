@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autoheur import fingerprint
 from autoheur.cli.data import PATH, strict_option
 from autoheur.cli.heuristics import find_artifact
 from autoheur.cli.output import console, json_option, number, print_json, print_table, status_console, table
@@ -41,6 +42,7 @@ tolerance_option = click.option(
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence of that bound.")
 @tolerance_option
 @click.option("--seed", type=int, default=42, show_default=True, help="Seed of random splits.")
+@click.option("--device", help="The device that the heuristic is for [default: what the data says].")
 @click.option("--name", help="The heuristic's name [default: operator and device].")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the artifact to this file.")
 @strict_option
@@ -57,6 +59,7 @@ def train(
     confidence: float,
     tolerance: float,
     seed: int,
+    device: str | None,
     name: str | None,
     out: Path | None,
     strict: bool,
@@ -78,6 +81,7 @@ def train(
     data = read_data(paths, strict)
     operator = operator or data[0].operator
     plugin = registry.operators.get(operator)
+    where = fingerprint.parse(device) if device else data[0].device
     with grid_progress() as progress:
         result = run(
             TrainRequest(
@@ -91,7 +95,8 @@ def train(
                 protocol=protocol or protocols.DEFAULT,
                 grid=parse_grid(grid),
                 options=Options(max_wrong_rate, confidence, tolerance, seed),
-                precondition=plugin.precondition(data[0].device) if plugin else None,
+                precondition=plugin.precondition(where) if plugin else None,
+                device=where,
                 name=name,
                 progress=progress,
             )

@@ -32,7 +32,7 @@ from autoheur.codegen.nodes import (
 from autoheur.codegen.thresholds import float64_limit
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.artifact import Artifact, raw_kinds
-from autoheur.types import Feature
+from autoheur.types import Feature, FeatureKind
 
 MAX_STATEMENTS = 600
 """Models up to this size (in lines, roughly) become nested ``if``; larger ones conditional expressions."""
@@ -59,7 +59,8 @@ class _Lowering:
         self.identifiers = identifiers
         self.features = {feature.name: feature for feature in artifact.features}
         self.variables = {feature.name: identifiers.take(feature.name) for feature in artifact.features}
-        self.kinds, self.integers = raw_kinds(self.features)
+        kinds, integers = raw_kinds(self.features)
+        self.whole = integers | {f.name for f in artifact.features if _yields_whole_numbers(f, kinds, integers)}
 
     def program(self) -> Program:
         artifact = self.artifact
@@ -102,8 +103,8 @@ class _Lowering:
     def _model(self) -> Statements | Ensemble:
         forest, choices = self.artifact.model, self.artifact.choices
         if all(trees.depth(tree) <= MAX_DEPTH for tree in forest.trees):
-            block = trees.to_blocks(forest, len(choices), self._resolve)
-            if trees.count(block) <= MAX_STATEMENTS:
+            block = trees.to_blocks(forest, len(choices), self._resolve, MAX_STATEMENTS)
+            if block is not None:
                 names = [
                     self.identifiers.take(f"score_{choice}" if len(choice) <= 20 else f"score_{position}", prefix="")
                     for position, choice in enumerate(choices)
@@ -146,14 +147,9 @@ class _Lowering:
         limit = float64_limit(threshold) if self.artifact.model.precision == "float32" else threshold
         if math.isinf(limit):
             return limit > 0
-        if self._is_integer(feature) and abs(limit) < _LARGEST_WHOLE:
+        if feature.name in self.whole and abs(limit) < _LARGEST_WHOLE:
             return AtMost(variable, math.floor(limit))
         return AtMost(variable, limit)
-
-    def _is_integer(self, feature: Feature) -> bool:
-        if feature.formula is None or feature.integer:
-            return feature.integer
-        return formulas.parse(feature.formula).kind(self.kinds, self.integers) in ("integer", "truth")
 
     def _guards(self) -> Iterator[Guard]:
         for feature in self.artifact.raw_features:
@@ -165,6 +161,13 @@ class _Lowering:
                 yield OneOf(variable, tuple(sorted(set(seen.categories))))
             elif seen.low is not None and seen.high is not None:
                 yield InRange(variable, _short(seen.low), _short(seen.high))
+
+
+def _yields_whole_numbers(feature: Feature, kinds: Mapping[str, FeatureKind], integers: frozenset[str]) -> bool:
+    """Whether a derived feature's formula can only give whole numbers."""
+    if feature.formula is None:
+        return False
+    return feature.integer or formulas.parse(feature.formula).kind(kinds, integers) == "integer"
 
 
 class _Arguments:

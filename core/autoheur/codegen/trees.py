@@ -45,8 +45,8 @@ def depth(tree: Tree) -> int:
     return heights[0]
 
 
-def to_blocks(forest: Forest, choices: int, resolve: Resolve) -> Block:
-    """The forest as statements that give every choice its score.
+def to_blocks(forest: Forest, choices: int, resolve: Resolve, limit: int) -> Block | None:
+    """The forest as statements that give every choice its score; ``None`` where they would be more than ``limit``.
 
     Choices that a tree treats alike share its statements and part only below a test of the choice, so the code is
     never longer than the trees.
@@ -56,10 +56,15 @@ def to_blocks(forest: Forest, choices: int, resolve: Resolve) -> Block:
     if not forest.trees:
         return _assign(everyone, base, add=False)
     block: Block = ()
+    statements = 0
     for position, tree in enumerate(forest.trees):
         # The base is added to the first tree's leaves here: the same sum, in the same order.
         start = base if position == 0 else None
-        block += _Specialiser(tree, forest.layout == "row", start, resolve).block(0, everyone)
+        added = _Specialiser(tree, forest.layout == "row", start, resolve).block(0, everyone)
+        statements += _count(added)
+        if statements > limit:
+            return None
+        block += added
     return block
 
 
@@ -106,10 +111,10 @@ def _assign(choices: tuple[int, ...], values: Sequence[float], add: bool) -> Blo
     return tuple(Assign(tuple(targets), value, add) for value, targets in groups.items())
 
 
-def count(block: Block) -> int:
+def _count(block: Block) -> int:
     """The number of statements, a test counting two (``if`` and ``else``)."""
     return sum(
-        1 if isinstance(statement, Assign) else 2 + count(statement.then) + count(statement.orelse)
+        1 if isinstance(statement, Assign) else 2 + _count(statement.then) + _count(statement.orelse)
         for statement in block
     )
 

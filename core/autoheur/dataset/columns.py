@@ -1,14 +1,14 @@
 """Feature columns for training: raw ones as they are stored, derived ones by their formulas.
 
-Formulas mean here what they mean in generated Python code, value for value. To that end every part is evaluated for exactly the
-rows for which Python would evaluate it: ``x // y if y != 0 else 0`` divides by no zero.
+Formulas mean here what they mean in generated Python code, value for value. To that end every part is evaluated for
+exactly the rows for which Python would evaluate it: ``x // y if y != 0 else 0`` divides by no zero.
 """
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -200,4 +200,5 @@ def _raw_column(column: pl.Series) -> Column:
     # One str object per category, not per problem.
     categories = column.unique(maintain_order=True)
     codes = column.replace_strict(categories, pl.int_range(len(categories), eager=True)).to_numpy()
-    return np.array(categories.to_list(), object)[codes]
+    objects: Column = np.array(categories.to_list(), object)
+    return objects[codes]

@@ -21,9 +21,9 @@ def combine(
     """Concatenate datasets: rows in order, problems that recur shared, the union of choices. Linear in rows.
 
     Operator, features (names and kinds) and, unless ``allow_mixed_devices``, device must agree; the order of features
-    is the first's. A feature is ``integer`` if it is in all of them. The result has the metadata and environment of the first; with mixed devices
-    it also has the first's device, which the caller has to know. ``names`` is what messages call the datasets
-    (default: their first sources).
+    is the first's. A feature is ``integer`` if it is in all of them. The result has the metadata and environment of
+    the first; with mixed devices it also has the first's device, which the caller has to know. ``names`` is what
+    messages call the datasets (default: their first sources).
 
     Raises:
         InputError: no dataset, or two that do not go together; the message names both and the difference.

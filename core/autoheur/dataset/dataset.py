@@ -13,7 +13,6 @@ from autoheur.types import Feature
 PROBLEM_DTYPES = {("numerical", True): pl.Int64, ("numerical", False): pl.Float64, ("categorical", False): pl.String}
 """(feature kind, integer) -> polars type of the feature's column."""
 
-
 ROW_DTYPES = {"problem": pl.UInt32, "choice": pl.UInt32, "time_ms": pl.Float64}
 """The columns of ``Dataset.rows``."""
 
@@ -23,7 +22,8 @@ class Summary:
     """What reading found, for the one summary line.
 
     ``rows``, ``problems`` and ``choices`` are what is in the dataset. ``repeated_rows`` counts rows that equal an
-    earlier one in problem, choice and time; they are kept, as blank and malformed lines are not. ``skipped`` holds one message per malformed line that was dropped (the first few), each with file and line number.
+    earlier one in problem, choice and time; they are kept, as blank and malformed lines are not. ``skipped`` holds
+    one message per malformed line that was dropped (the first few), each with file and line number.
     """
 
     rows: int = 0

@@ -39,13 +39,14 @@ def statistics(dataset: Dataset) -> Statistics:
     times: Floats = ordered.get_column("time_ms").to_numpy()
     del ordered
     finite = np.isfinite(times)
-    failed = np.bincount(groups[~finite], minlength=size)
+    failed: Counts = np.bincount(groups[~finite], minlength=size)
     times, groups = times[finite], groups[finite]
-    count = np.bincount(groups, minlength=size)
+    count: Counts = np.bincount(groups, minlength=size)
     measured = np.flatnonzero(count)
     repetitions = count[measured]
     starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(repetitions)))[:-1]
-    median, mean, std = (np.full(size, np.nan) for _ in range(3))
+    median: Floats = np.full(size, np.nan)
+    mean, std = median.copy(), median.copy()
     if len(measured):
         # The mean of the two middle ones, which are the same one for an odd count.
         low, high = times[starts + (repetitions - 1) // 2], times[starts + repetitions // 2]
@@ -55,4 +56,10 @@ def statistics(dataset: Dataset) -> Statistics:
         squares = np.add.reduceat((times - np.repeat(average, repetitions)) ** 2, starts)
         several = repetitions > 1
         std[measured[several]] = np.sqrt(squares[several] / (repetitions[several] - 1))
-    return Statistics(*(array.reshape(shape) for array in (count, failed, median, mean, std)))
+    return Statistics(
+        count=count.reshape(shape),
+        failed=failed.reshape(shape),
+        median_ms=median.reshape(shape),
+        mean_ms=mean.reshape(shape),
+        std_ms=std.reshape(shape),
+    )

@@ -1,7 +1,7 @@
 """Reads AutoHeuristic text logs.
 
-A log is what ``torch/_inductor/autoheuristic/autoheuristic.py`` writes: one line of JSON metadata, a CSV header, then one
-row per measurement: the features, the choice and its time in milliseconds. Nothing in it is quoted.
+A log is what ``torch/_inductor/autoheuristic/autoheuristic.py`` writes: one line of JSON metadata, a CSV header, then
+one row per measurement: the features, the choice and its time in milliseconds. Nothing in it is quoted.
 
 Rows are read in blocks of whole lines. Each block is split with array operations into three columns: the text of all
 features, the choice, the time. Only the distinct feature texts of a block are parsed further, which is what makes
@@ -135,14 +135,14 @@ class _Reader:
     def _sort_out(self, lines: _Lines) -> tuple[Mask, Mask, Mask]:
         """Tell which lines are blank, which repeat the first two lines of the file, and which may be rows."""
         blank = np.zeros(len(lines), np.bool_)
-        for number in np.flatnonzero(lines.comma_counts == 0):
+        for number in np.flatnonzero(lines.comma_counts == 0).tolist():
             blank[number] = not lines.line(number).strip()
         repeated = self._repeated_head(lines)
         good = (lines.comma_counts == self.layout.fields - 1) & ~repeated
         control = np.flatnonzero((lines.text < ord(" ")) & (lines.text != ord("\n")) & (lines.text != ord("\t")))
         good[lines.holding(control)] = False
         if not lines.data.isascii():
-            for number in lines.holding(np.flatnonzero(lines.text >= 128)):
+            for number in lines.holding(np.flatnonzero(lines.text >= 128)).tolist():
                 good[number] &= _is_utf8(lines.line(number))
         return blank, repeated, good
 
@@ -156,7 +156,7 @@ class _Reader:
                 position = lines.data.find(head, int(lines.ends[number]))
         last = np.maximum(lines.ends - 1, 0)
         objects = (lines.text[lines.starts] == ord("{")) & (lines.text[last] == ord("}")) & ~repeated
-        for number in np.flatnonzero(objects):
+        for number in np.flatnonzero(objects).tolist():
             metadata = parse_metadata(lines.line(number))
             if metadata == self.layout.metadata:
                 repeated[number] = True

@@ -81,6 +81,5 @@ def distinct_values(column: pl.Series) -> tuple[pl.Series, Indices]:
 
 def with_integers(features: Sequence[Feature], problems: pl.DataFrame) -> tuple[Feature, ...]:
     """The features with ``integer`` as the columns' types say."""
-    return tuple(
-        attrs.evolve(feature, integer=dtype == pl.Int64) for feature, dtype in zip(features, problems.dtypes, strict=True)
-    )
+    pairs = zip(features, problems.dtypes, strict=True)
+    return tuple(attrs.evolve(feature, integer=dtype == pl.Int64) for feature, dtype in pairs)

@@ -103,7 +103,7 @@ def read_parquet(path: str | os.PathLike[str]) -> Dataset:
             text = pl.read_parquet_metadata(file).get(_KEY)
             file.seek(0)
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        schema = pl.scan_parquet(path, glob=False).collect_schema()
+        schema = pl.scan_parquet(source, glob=False).collect_schema()
     except OSError as error:
         raise InputError(f"{source}: cannot read: {error.strerror or error}") from None
     except pl.exceptions.PolarsError as error:
@@ -114,13 +114,13 @@ def read_parquet(path: str | os.PathLike[str]) -> Dataset:
         problems, rows = _read_rows(source, empty)
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{source}: a damaged Parquet file ({_first_line(error)})") from None
-    known = {"sources": empty.sources, "sha256": empty.sha256} if empty.sources else {}
     return attrs.evolve(
         empty,
         problems=problems,
         rows=rows,
         summary=summarise(rows, len(problems), len(empty.choices)),
-        **(known or {"sources": (source,), "sha256": (digest,)}),
+        sources=empty.sources or (source,),
+        sha256=empty.sha256 or (digest,),
     )
 
 

@@ -139,7 +139,7 @@ def _unzip(path: str | os.PathLike[str], file: BinaryIO) -> Iterator[bytes]:
         raise InputError(f"{path}: a zip archive must hold exactly one log, this one holds {len(members)} ({names})")
     try:
         with archive.open(members[0]) as member:
-            while chunk := member.read1(_CHUNK):
+            while chunk := member.read(_CHUNK):
                 yield chunk
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise _Damage(f"the zip archive is damaged ({error or 'it ends early'})") from None

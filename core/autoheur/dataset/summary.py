@@ -8,6 +8,7 @@ import polars as pl
 from autoheur.dataset.dataset import Summary
 
 _PART_ROWS = 2_000_000
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio: multiplicative hashing
 
 
 def summarise(
@@ -19,7 +20,8 @@ def summarise(
     skipped: tuple[str, ...] = (),
 ) -> Summary:
     """Count repeated rows, failures and problems with one choice only; ``rows`` as in :class:`Dataset`."""
-    per_problem = rows.group_by("problem").agg(pl.col("choice").min().alias("low"), pl.col("choice").max().alias("high"))
+    choice = pl.col("choice")
+    per_problem = rows.group_by("problem").agg(choice.min().alias("low"), choice.max().alias("high"))
     return Summary(
         rows=len(rows),
         problems=problems,
@@ -36,11 +38,10 @@ def summarise(
 def _repeated(rows: pl.DataFrame) -> int:
     """Rows equal to an earlier one. Equal rows fall into the same part, so parts can be counted one at a time."""
     parts = len(rows) // _PART_ROWS + 1
-    distinct = 0
-    # Problems come first in the mix, times second: both spread evenly, whichever of them varies.
-    bits = pl.col("time_ms").reinterpret(signed=False)
-    mixed = (pl.col("problem").cast(pl.UInt64) * 2654435761).xor(bits * 40503).xor(bits // 2**20)
-    for part in range(parts):
-        chosen = rows if parts == 1 else rows.filter(mixed % parts == part)
-        distinct += len(chosen.unique()) if len(chosen) else 0
-    return len(rows) - distinct
+    if parts == 1:
+        return len(rows) - len(rows.unique())
+    # Problem and time are mixed, so that parts are even whichever of them varies.
+    mixed = rows.get_column("time_ms").to_numpy().view(np.uint64) ^ rows.get_column("problem").to_numpy()
+    part = pl.Series(((mixed * _MULTIPLIER) >> np.uint64(40)) % np.uint64(parts))
+    del mixed
+    return len(rows) - sum(len(rows.filter(part == number).unique()) for number in range(parts))

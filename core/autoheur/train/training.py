@@ -12,6 +12,7 @@ import numpy as np
 from autoheur.dataset.combine import combine
 from autoheur.dataset.dataset import Dataset
 from autoheur.errors import InputError
+from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.artifact import Artifact, Precondition, Seen
 from autoheur.heuristic.model import Forest
 from autoheur.train import protocols
@@ -32,7 +33,8 @@ class TrainRequest:
     ``features`` are the operator's, raw and derived. Datasets of one part are taken together. Without ``val`` a part
     of ``train`` is split off at random, and without either of ``val`` and ``test`` a test set too. ``evals`` are
     judged only, and are not filtered. ``grid`` replaces the values tried for a parameter. ``precondition`` is a
-    formula over raw features; it goes into the artifact and does not restrict training.
+    formula over raw features; it goes into the artifact and does not restrict training. ``device`` is what the
+    heuristic is for, where the data does not say it well enough (default: what the data says).
     """
 
     operator: str
@@ -46,6 +48,7 @@ class TrainRequest:
     grid: Mapping[str, Sequence[Any]] = attrs.field(factory=dict)
     options: Options = Options()
     precondition: str | None = None
+    device: Fingerprint | None = None
     name: str | None = None
     progress: Progress | None = None
 
@@ -74,7 +77,7 @@ def train(request: TrainRequest) -> TrainResult:
     outcome = protocol.run(prepared.data, tasks, request.options, request.progress)
     model = without_unused_inputs(outcome.model.forest())
     used = {column.feature for column in model.inputs}
-    device = prepared.train.device
+    device = request.device or prepared.train.device
     parts = {"train": request.train, "val": request.val, "test": request.test}
     parts |= {name: [dataset] for name, dataset in request.evals.items()}
     artifact = Artifact(
