@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +18,7 @@ from autoheur import fingerprint
 from autoheur.errors import AutoheurError, InputError, PluginError
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic import artifact as artifacts
+from autoheur.heuristic import torch_artifacts
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.store import Store
 from autoheur.types import (
@@ -38,8 +41,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-Tier = Literal["installed", "third-party", "shipped"]
-TIERS: tuple[Tier, ...] = ("installed", "third-party", "shipped")
+Tier = Literal["installed", "third-party", "shipped", "torch"]
+TIERS: tuple[Tier, ...] = ("installed", "third-party", "shipped", "torch")
 """Who provides a heuristic, in order of precedence."""
 
 Answer = tuple[str | None, str, float]
@@ -162,9 +165,11 @@ class Registry:
         from autoheur.plugins import PluginSet, entry_point_sources  # pluggy is only needed from here on
 
         self._plugins = PluginSet(entry_point_sources() if sources is None else sources)
+        self._torch = sources is None and torch_artifacts.wanted()
         self._store = store or Store.default()
         self._lock = threading.RLock()
         self._files: dict[Path, Artifact | AutoheurError] = {}
+        self._stamps: dict[Path, tuple[int, ...]] = {}
         self._heuristics: dict[str, tuple[list[Heuristic], list[BrokenHeuristic]]] = {}
         self._selected: dict[tuple[str, Fingerprint | None], Heuristic | None] = {}
         self.operators: dict[str, OperatorPlugin] = {
@@ -269,8 +274,36 @@ class Registry:
         """Forget what was read of artifacts, so that the next decision sees what is installed now."""
         with self._lock:
             self._files.clear()
+            self._stamps.clear()
             self._heuristics.clear()
             self._selected.clear()
+
+    def is_stale(self) -> bool:
+        """Whether an artifact file has come, gone or changed since this registry read the others."""
+        with self._lock:
+            changed = any(_stamp(path) != stamp for path, stamp in self._stamps.items())
+            return changed or any(path not in self._stamps for path in self._store.files())
+
+    def renewed(self) -> Registry:
+        """A registry over the same plugins that sees the artifact files as they are now; this one stays as it is."""
+        with self._lock:
+            fresh = copy.copy(self)
+            fresh._lock = threading.RLock()
+            fresh._stamps = {path: stamp for path, stamp in self._stamps.items() if _stamp(path) == stamp}
+            fresh._files = {path: self._files[path] for path in fresh._stamps}
+            fresh._heuristics, fresh._selected = {}, {}
+        return fresh
+
+    def selected(self, operator: str, device: Fingerprint | None = None) -> Heuristic | None:
+        """The heuristic that answers for an operator on ``device`` (default: the device of this machine), if any does.
+
+        Raises:
+            InputError: there is no such operator.
+        """
+        try:
+            return self._selected[operator, device]
+        except KeyError:
+            return self._select(operator, device)
 
     def decide(self, operator: str, problem: Problem, device: Fingerprint | None = None) -> Decision:
         """Decide one problem on ``device`` (default: the device of this machine).
@@ -333,8 +366,9 @@ class Registry:
     def _read(self, path: Path) -> Artifact | AutoheurError:
         """Read an artifact once; a broken one is logged once and returned as its error."""
         if path not in self._files:
+            self._stamps[path] = _stamp(path)  # before reading: a change in between is noticed later
             try:
-                self._files[path] = artifacts.read(path)
+                self._files[path] = torch_artifacts.read(path) if path.suffix == ".py" else artifacts.read(path)
             except AutoheurError as error:
                 logger.warning("ignoring a broken heuristic: %s", error)
                 self._files[path] = error
@@ -359,6 +393,18 @@ class Registry:
                 continue
             for path in paths:
                 yield "shipped" if own else "third-party", plugin.provenance, path
+        if self._torch and owner is not None:
+            for path in torch_artifacts.files(operator):
+                yield "torch", torch_artifacts.provenance(), path
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What tells one state of a file from another without reading it; empty for a file that is not there."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ()
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _compiles(heuristic: Heuristic) -> bool:

@@ -47,13 +47,11 @@ def import_command(logs: tuple[Path, ...], out: Path, strict: bool, as_json: boo
     from autoheur.dataset.reading import read
     from autoheur.dataset.store import write_parquet
 
-    datasets = []
-    for log in logs:
-        dataset = read(log, strict=strict)
-        status_console().print(f"{log}: {dataset.summary}", markup=False, soft_wrap=True)
-        datasets.append(dataset)
+    datasets = [read(log, strict=strict) for log in logs]
     combined = combine(datasets)
     write_parquet(combined, out)
+    for log, dataset in zip(logs, datasets, strict=True):
+        status_console().print(f"{log}: {dataset.summary}", markup=False, soft_wrap=True)
     if as_json:
         print_json({"out": str(out), **describe(combined)})
     else:

@@ -78,7 +78,9 @@ def train(
     registry = default_registry()
     operator, paths = split_operator(arguments, registry.operator_names())
     chosen = [registry.learner(learner) for learner in dict.fromkeys(learners or ("regression_tree",))]
-    data = read_data(paths, strict)
+    values = parse_grid(grid)
+    data, val_data, test_data = (read_data(part, strict) for part in (paths, val, test))
+    named = read_named(evals, strict)
     operator = operator or data[0].operator
     plugin = registry.operators.get(operator)
     where = fingerprint.parse(device) if device else data[0].device
@@ -88,12 +90,12 @@ def train(
                 operator=operator,
                 features=plugin.features if plugin else data[0].features,
                 train=data,
-                val=read_data(val, strict),
-                test=read_data(test, strict),
-                evals=read_named(evals, strict),
+                val=val_data,
+                test=test_data,
+                evals=named,
                 learners=chosen,
                 protocol=protocol or protocols.DEFAULT,
-                grid=parse_grid(grid),
+                grid=values,
                 options=Options(max_wrong_rate, confidence, tolerance, seed),
                 precondition=plugin.precondition(where) if plugin else None,
                 device=where,
@@ -103,8 +105,7 @@ def train(
         )
     if out is not None:
         artifact_files.write(result.artifact, out)
-    for note in result.notes:
-        status_console().print(note, markup=False, soft_wrap=True)
+    print_notes([*data, *val_data, *test_data, *named.values()], result.notes)
     if as_json:
         print_json({"artifact": str(out) if out else None, "rows": [row.to_dict() for row in result.rows]})
         return
@@ -131,15 +132,15 @@ def split_operator(arguments: Sequence[str], operators: Sequence[str]) -> tuple[
 
 
 def read_data(paths: Sequence[Path], strict: bool) -> list[Dataset]:
-    """Read datasets, with one summary line each on stderr."""
     from autoheur.dataset.reading import read
 
-    datasets = []
-    for path in paths:
-        dataset = read(path, strict=strict)
-        status_console().print(f"{path}: {dataset.summary}", markup=False, soft_wrap=True)
-        datasets.append(dataset)
-    return datasets
+    return [read(path, strict=strict) for path in paths]
+
+
+def print_notes(datasets: Sequence[Dataset], notes: Sequence[str] = ()) -> None:
+    """Say on stderr what was read, and more. Only after all went well: an error is one line and nothing else."""
+    for note in (*(f"{dataset.name}: {dataset.summary}" for dataset in datasets), *notes):
+        status_console().print(note, markup=False, soft_wrap=True)
 
 
 def read_named(evals: Sequence[str], strict: bool) -> dict[str, Dataset]:
@@ -228,6 +229,7 @@ def evaluate(
         datasets[name if name not in datasets else str(path)] = dataset
     datasets |= read_named(evals, strict)
     rows = evaluate_artifact(loaded, datasets, tolerance)
+    print_notes(list(datasets.values()))
     if as_json:
         print_json({"artifact": artifact, "rows": [row.to_dict() for row in rows]})
     else:

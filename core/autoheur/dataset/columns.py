@@ -200,5 +200,4 @@ def _raw_column(column: pl.Series) -> Column:
     # One str object per category, not per problem.
     categories = column.unique(maintain_order=True)
     codes = column.replace_strict(categories, pl.int_range(len(categories), eager=True)).to_numpy()
-    objects: Column = np.array(categories.to_list(), object)
-    return objects[codes]
+    return np.array(categories.to_list(), object).take(codes)

@@ -74,7 +74,7 @@ def _metadata(where: str, line: bytes) -> dict[str, Any]:
     if missing:
         raise InputError(f"{where}: the metadata lacks {', '.join(missing)}")
     if not isinstance(metadata["name"], str) or not metadata["name"]:
-        raise InputError(f'{where}: the metadata\'s "name" must be the operator\'s name')
+        raise InputError(f"{where}: the metadata's \"name\" must be the operator's name")
     return metadata
 
 

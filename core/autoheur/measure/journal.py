@@ -136,7 +136,8 @@ class Journal:
 
     def read(self) -> Contents:
         """What the journal holds now."""
-        return parse(str(self.path), self.path.read_bytes())
+        data = self.path.read_bytes()
+        return parse(str(self.path), data[: data.rfind(b"\n") + 1])
 
     def remove(self) -> None:
         """Delete the journal: what it held is kept elsewhere."""
