@@ -352,7 +352,7 @@ class Registry:
                 good: list[Heuristic] = []
                 broken: list[BrokenHeuristic] = []
                 for tier, provenance, path in self._artifact_files(operator):
-                    artifact = self._read(path)
+                    artifact = self._read(path, self.operators[operator] if tier == "torch" else None)
                     if isinstance(artifact, AutoheurError):
                         broken.append(BrokenHeuristic(path, tier, provenance, str(artifact)))
                     elif artifact.operator == operator:
@@ -363,12 +363,18 @@ class Registry:
                 self._heuristics[operator] = good, broken
             return self._heuristics[operator]
 
-    def _read(self, path: Path) -> Artifact | AutoheurError:
-        """Read an artifact once; a broken one is logged once and returned as its error."""
+    def _read(self, path: Path, converted_for: OperatorPlugin | None = None) -> Artifact | AutoheurError:
+        """Read an artifact once; a broken one is logged once and returned as its error.
+
+        ``converted_for`` is the operator whose features torch's own artifact ``path`` is converted to.
+        """
         if path not in self._files:
             self._stamps[path] = _stamp(path)  # before reading: a change in between is noticed later
             try:
-                self._files[path] = torch_artifacts.read(path) if path.suffix == ".py" else artifacts.read(path)
+                if converted_for is None:
+                    self._files[path] = artifacts.read(path)
+                else:
+                    self._files[path] = torch_artifacts.read(path, converted_for.features)
             except AutoheurError as error:
                 logger.warning("ignoring a broken heuristic: %s", error)
                 self._files[path] = error
@@ -393,9 +399,18 @@ class Registry:
                 continue
             for path in paths:
                 yield "shipped" if own else "third-party", plugin.provenance, path
-        if self._torch and owner is not None:
+        if self._torch and owner is not None and _declares_features(owner):
             for path in torch_artifacts.files(operator):
                 yield "torch", torch_artifacts.provenance(), path
+
+
+def _declares_features(plugin: OperatorPlugin) -> bool:
+    """Whether the plugin's features can be had; one whose hook fails is not asked for anything that needs them."""
+    try:
+        return bool(plugin.features)
+    except Exception as error:
+        logger.warning("%s: autoheur_features failed: %s", plugin.provenance, error)
+        return False
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

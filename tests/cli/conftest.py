@@ -52,7 +52,7 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Measurements of an operator without a plugin: ``fast`` wins by far for large ``x`` with dtype b, else ``slow``."""
+    """An operator without a plugin, where ``fast`` wins by far for large ``x`` with dtype b, else ``slow``."""
     source = random.Random(7)
     metadata = {
         "shared_memory": 1024,

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from conftest import Run
+Run = Callable[..., Any]
 
-PAD_MM = (
+PAD_MM = shlex.split(
     "m=4097 k=2049 n=1025 mat1_stride_0=2049 mat1_stride_1=1 mat2_stride_0=1025 mat2_stride_1=1 m_padded_length=7 "
     "k_padded_length=7 n_padded_length=7 mat1_align_size=8 mat2_align_size=8 mat1_dtype=torch.float16 "
     "mat2_dtype=torch.float16 prepadded_mat1=False prepadded_mat2=False using_tf32=not_float_32"
-).split()
+)
 
 
 def test_list_shows_operators_and_learners_with_kind_status_and_distribution(run: Run) -> None:
@@ -76,7 +77,9 @@ def test_train_prints_the_contracts_rows_and_writes_an_artifact(run: Run, log: P
     chosen = [row for row in result["rows"] if row["chosen"]]
     assert [row["dataset"] for row in chosen] == ["train", "val", "test"]
     assert sum(row["total"] for row in chosen) == 240
-    expected = "dataset learner params chosen correct wrong unsure total max_wrong_speedup gmean_wrong_speedup threshold "
+    expected = (
+        "dataset learner params chosen correct wrong unsure total max_wrong_speedup gmean_wrong_speedup threshold "
+    )
     expected += "wrong_beyond_tolerance coverage regret_gmean regret_max"
     for row in result["rows"]:
         assert list(row) == expected.split() or set(expected.split()) <= set(row)

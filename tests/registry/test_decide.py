@@ -187,7 +187,7 @@ def test_what_a_plugin_returns_is_held_to_the_contract() -> None:
     def registry(**changes: Any) -> Registry:
         return Registry([Source(Provenance("p", "d", "1"), plugin([], **changes))], Store(Path("nowhere")))
 
-    with pytest.raises(PluginError, match="must return autoheur.types.Feature"):
+    with pytest.raises(PluginError, match=r"must return autoheur\.types\.Feature"):
         _ = registry(autoheur_features=lambda: ["rows"]).operator("sort_rows").features
     with pytest.raises(PluginError, match="names a feature twice"):
         _ = registry(autoheur_features=lambda: [Feature("a"), Feature("a")]).operator("sort_rows").features

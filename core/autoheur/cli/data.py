@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import click
 
-from autoheur import fingerprint
 from autoheur.cli.output import console, json_option, print_json, status_console
-from autoheur.errors import InputError
 from autoheur.registry import default_registry
 
 if TYPE_CHECKING:
     from autoheur.dataset.dataset import Dataset
+    from autoheur.measure.session import Progress
 
 strict_option = click.option("--strict", is_flag=True, help="Stop at the first malformed line instead of skipping it.")
 out_option = click.option(
@@ -68,3 +69,120 @@ def export(dataset: Path, out: Path) -> None:
 
     write_log(read(dataset), out)
     console().print(f"wrote {out}", markup=False)
+
+
+class Duration(click.ParamType[float]):
+    """A time span such as ``60s``, ``5m`` or ``1.5h``; a bare number is seconds."""
+
+    name = "duration"
+    _form = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        match = self._form.fullmatch(str(value))
+        if not match:
+            self.fail(f"{value!r} is not a time span such as 60s, 5m or 1h", param, ctx)
+        return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"]
+
+
+@click.command()
+@click.argument("operator")
+@out_option
+@click.option("--device", default="cpu", show_default=True, help="The device to measure on: cpu, cuda, cuda:1, xpu…")
+@click.option("--problems", type=click.IntRange(min=1), help="Stop when the dataset holds this many problems.")
+@click.option("--time-budget", type=Duration(), help="Stop after this time, such as 60s or 10m.")
+@click.option("--from", "shapes", type=PATH, help="Measure the problems of this CSV or Parquet file.")
+@click.option("--seed", type=int, help="Seed of the sampled problems [default: 0, or what --resume continues].")
+@click.option(
+    "--resume", is_flag=True, help="Continue an interrupted or finished collection; nothing is measured twice."
+)
+@json_option
+def collect(
+    operator: str,
+    out: Path,
+    device: str,
+    problems: int | None,
+    time_budget: float | None,
+    shapes: Path | None,
+    seed: int | None,
+    resume: bool,
+    as_json: bool,
+) -> None:
+    """Measure problems of OPERATOR on this machine into a dataset.
+
+    Ctrl-C, or even a kill, loses at most the few problems in flight; --resume continues.
+    """
+    from autoheur.measure import collection
+    from autoheur.measure.shapes import read_shapes
+
+    plugin = default_registry().operator(operator)
+    source = read_shapes(shapes, plugin) if shapes else None
+    with collect_progress() as progress:
+        result = collection.collect(
+            plugin,
+            out,
+            device,
+            problems=problems,
+            time_budget_s=time_budget,
+            seed=seed,
+            source=source,
+            resume=resume,
+            progress=progress,
+        )
+    if as_json:
+        print_json({**attrs.asdict(result), "path": str(result.path), "wins": dict(result.wins)})
+        return
+    state = "interrupted (--resume continues)" if result.interrupted else "done"
+    wins = ", ".join(f"{choice} {count}" for choice, count in sorted(result.wins.items()))
+    out_console = console()
+    out_console.print(
+        f"{state}: measured {result.measured} problems in {result.seconds:.0f} s ({wins or 'nothing won'}), "
+        f"{result.failed} choices failed; {result.path} holds {result.problems} problems",
+        markup=False,
+    )
+    if result.noisy_batches:
+        out_console.print(
+            f"{result.noisy_batches} of {result.batches} batches were measured while the machine was noisy or "
+            "throttled; they are marked in the dataset",
+            markup=False,
+        )
+
+
+@contextmanager
+def collect_progress() -> Iterator[Callable[[Progress], None] | None]:
+    """A progress bar on stderr with rate, remaining time and who wins, where a person looks at it."""
+    target = status_console()
+    if not target.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    with Bar(
+        TextColumn("measuring"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=target
+    ) as bar:
+        task = bar.add_task("", total=1.0)
+
+        def advance(progress: Progress) -> None:
+            bar.update(task, completed=_share_done(progress), description=_describe_progress(progress))
+
+        yield advance
+
+
+def _share_done(progress: Progress) -> float:
+    """How far along, by problems or by time, whichever ends the collection first."""
+    shares = [0.0]
+    if progress.goal:
+        shares.append(progress.problems / progress.goal)
+    if progress.budget_s:
+        shares.append(progress.seconds / progress.budget_s)
+    return min(1.0, max(shares))
+
+
+def _describe_progress(progress: Progress) -> str:
+    rate = progress.measured / progress.seconds if progress.seconds else 0.0
+    done = _share_done(progress)
+    remaining = f", {progress.seconds * (1 - done) / done:.0f} s to go" if done else ""
+    total = sum(progress.wins.values()) or 1
+    wins = ", ".join(f"{choice} {count / total:.0%}" for choice, count in sorted(progress.wins.items()))
+    failed = f", {progress.failed} failed" if progress.failed else ""
+    return f"{progress.problems} problems, {rate:.1f}/s{remaining}; wins: {wins}{failed}"

@@ -104,7 +104,7 @@ def _row(plugin: Plugin, name: str, kind: str, status: str, description: str = "
 
 
 def _installed_rows(registry: Registry) -> list[dict[str, Any]]:
-    """Operators that no plugin implements, known from installed artifacts alone, and installed files that are broken."""
+    """Operators known from installed artifacts alone, and installed files that are broken."""
     rows = []
     for name in registry.installed_operators():
         if name not in registry.operators:

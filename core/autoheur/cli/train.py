@@ -35,7 +35,9 @@ tolerance_option = click.option(
 @click.option("--val", multiple=True, type=PATH, help="Validation data [default: a random part of DATA]; repeatable.")
 @click.option("--test", multiple=True, type=PATH, help="Test data, only judged [default: a part of DATA]; repeatable.")
 @eval_option
-@click.option("--learner", "learners", multiple=True, help="How to learn [default: regression_tree]; repeat to compare.")
+@click.option(
+    "--learner", "learners", multiple=True, help="How to learn [default: regression_tree]; repeat to compare."
+)
 @click.option("--protocol", help="How to search and calibrate [default: see autoheur train --help].")
 @click.option("--grid", multiple=True, metavar="KEY=V,V...", help="Values to try for a parameter; repeatable.")
 @click.option("--max-wrong-rate", type=float, default=0.001, show_default=True, help="Bound on the wrong decisions.")
@@ -197,7 +199,13 @@ def grid_progress() -> Iterator[Progress | None]:
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    columns = (
+        TextColumn("training"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
     with Progress(*columns, console=target, transient=True) as bar:
         task = bar.add_task("", total=None)
 
@@ -217,7 +225,7 @@ def grid_progress() -> Iterator[Progress | None]:
 def evaluate(
     artifact: str, data: tuple[Path, ...], evals: tuple[str, ...], tolerance: float, strict: bool, as_json: bool
 ) -> None:
-    """Judge ARTIFACT (a file, or the name of a known heuristic) on DATA, each by its file's name, and on --eval sets."""
+    """Judge ARTIFACT, a file or a known heuristic's name, on DATA (called by their files' names) and --eval sets."""
     from autoheur.train.judging import evaluate_artifact
 
     if not data and not evals:

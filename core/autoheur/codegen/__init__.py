@@ -1,6 +1,6 @@
 """Code generation: an artifact becomes source text that depends on nothing of autoheur.
 
-Artifact -> :class:`~autoheur.codegen.nodes.Program` (:mod:`~autoheur.codegen.lower`) -> text, by one emitter per
+Artifact -> :class:`~autoheur.codegen.nodes.Program` (:mod:`~autoheur.codegen.lowering`) -> text, by one emitter per
 target. The code answers exactly as the model does, at split boundaries too.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from autoheur.codegen import inductor, python
-from autoheur.codegen.lower import lower
+from autoheur.codegen.lowering import lower
 from autoheur.errors import InputError
 from autoheur.heuristic.artifact import Artifact
 from autoheur.types import Problem

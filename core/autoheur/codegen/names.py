@@ -20,10 +20,10 @@ def literal(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """A number as a literal that reads back exactly."""
+    """A number as a literal that reads back exactly, spelt as formatters spell it (``1e16``, not ``1e+16``)."""
     if value != value or value in (float("inf"), float("-inf")):
         return f'float("{value}")'
-    return repr(value)
+    return repr(value).replace("e+", "e")
 
 
 def comment(text: str) -> str:

@@ -34,14 +34,12 @@ def evaluate(formula: Formula, columns: Mapping[str, Column]) -> Column:
     intermediate results stay below 2**53; the sign of a zero, which no formula can see, may differ.
 
     Raises:
-        FormulaError: a column is missing, or Python would raise for a row (a division by zero, the logarithm of a
+        FormulaError: a column is missing or of the wrong kind, or Python would raise for a row (a division by zero, the logarithm of a
             number that is not positive, rounding what is not finite); the message shows the first such row.
     """
-    missing = [name for name in formula.names if name not in columns]
-    if missing:
-        raise FormulaError(f"formula {formula.text!r} needs the column {missing[0]!r}, which is not there")
     length = len(next(iter(columns.values()))) if columns else 1
-    prepared = {name: _prepare(columns[name]) for name in formula.names}
+    prepared = {name: _prepare(columns[name]) for name in formula.names if name in columns}
+    formula.kind({name: "categorical" if c.dtype == object else "numerical" for name, c in prepared.items()})
     result = _Evaluator(formula, prepared).visit(formula.tree, np.arange(length))
     return result if result.dtype == np.bool_ else result.astype(np.float64)
 
@@ -90,10 +88,7 @@ class _Evaluator:
         raise AssertionError(f"unchecked node {node!r}")
 
     def _number(self, node: ast.expr, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        value = self.visit(node, rows)
-        if value.dtype == object:
-            raise FormulaError(f"formula {self.formula.text!r}: {ast.unparse(node)!r} is a category, not a number")
-        return value.astype(np.float64, copy=False)
+        return self.visit(node, rows).astype(np.float64, copy=False)
 
     def _comparable(self, node: ast.expr, rows: NDArray[np.intp]) -> Column:
         value = self.visit(node, rows)

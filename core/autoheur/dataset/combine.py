@@ -52,6 +52,7 @@ def combine(
         rows.append(dataset.rows.select(pl.lit(pl.Series(choice)).alias("choice"), pl.col("time_ms")))
     problems, ids = table.finish(features)
     together = pl.concat(rows).select(pl.lit(pl.Series(np.concatenate(ids))).alias("problem"), "choice", "time_ms")
+    complete = all(dataset.sources for dataset in datasets)  # part of the sources would pass for all of them
     summaries = [dataset.summary for dataset in datasets]
     return attrs.evolve(
         first,
@@ -60,8 +61,8 @@ def combine(
         device=device,
         problems=problems,
         rows=together,
-        sources=tuple(source for dataset in datasets for source in dataset.sources),
-        sha256=tuple(digest for dataset in datasets for digest in dataset.sha256),
+        sources=tuple(source for dataset in datasets for source in dataset.sources) if complete else (),
+        sha256=tuple(digest for dataset in datasets for digest in dataset.sha256) if complete else (),
         summary=summarise(
             together,
             len(problems),

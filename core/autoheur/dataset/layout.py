@@ -73,7 +73,7 @@ def _metadata(where: str, line: bytes) -> dict[str, Any]:
     missing = [key for key in ("name", "numerical_features", "categorical_features") if key not in metadata]
     if missing:
         raise InputError(f"{where}: the metadata lacks {', '.join(missing)}")
-    if not isinstance(metadata["name"], str) or not metadata["name"]:
+    if not isinstance(metadata["name"], str) or not metadata["name"] or not _is_text(metadata["name"]):
         raise InputError(f"{where}: the metadata's \"name\" must be the operator's name")
     return metadata
 
@@ -82,9 +82,16 @@ def _names(where: str, metadata: dict[str, Any], key: str) -> list[str]:
     names = metadata[key]
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
         raise InputError(f'{where}: the metadata\'s "{key}" must be a list of names')
+    if not all(_is_text(name) for name in names):
+        raise InputError(f'{where}: the metadata\'s "{key}" holds a name that is not Unicode text')
     if len(set(names)) != len(names):
         raise InputError(f'{where}: the metadata\'s "{key}" names one twice')
     return names
+
+
+def _is_text(name: str) -> bool:
+    """JSON can spell half of a surrogate pair, which no UTF-8 file can hold."""
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _header(where: str, line: bytes) -> list[str]:

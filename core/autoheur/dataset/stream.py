@@ -31,8 +31,8 @@ class LineBlocks:
     line is then left out), and ``sha256`` is the digest of the unpacked content.
 
     Raises (while iterating):
-        InputError: the file cannot be opened, is a zip archive with other than one member, or has a line longer than
-            a block.
+        InputError: the file cannot be opened, is a damaged zip archive or one with other than one member, is packed
+            twice, or has a line longer than a block.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -131,7 +131,7 @@ def _salvage(engine: zlib._Decompress, piece: bytes) -> Iterator[bytes]:
 def _unzip(path: str | os.PathLike[str], file: BinaryIO) -> Iterator[bytes]:
     try:
         archive = zipfile.ZipFile(file)
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
         raise InputError(f"{path}: a damaged or truncated zip archive; pack it again") from None
     members = [info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX/")]
     if len(members) != 1:
@@ -141,7 +141,6 @@ def _unzip(path: str | os.PathLike[str], file: BinaryIO) -> Iterator[bytes]:
         with archive.open(members[0]) as member:
             while chunk := member.read(_CHUNK):
                 yield chunk
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise _Damage(f"the zip archive is damaged ({error or 'it ends early'})") from None
-    except (RuntimeError, NotImplementedError) as error:  # encrypted, or a method that Python lacks
-        raise InputError(f"{path}: the zip archive cannot be unpacked: {error}") from None
+    # Damaged, encrypted, or packed with a method that Python lacks.
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+        raise InputError(f"{path}: the zip archive cannot be unpacked: {error or 'it ends early'}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -38,23 +38,19 @@ def device_fingerprint(device: str) -> Fingerprint:
 
 
 def environment(device: str, threads: int) -> dict[str, Any]:
-    """What measurements depend on besides the device: versions, thread count, and a GPU's clock where it can be read."""
+    """What measurements depend on besides the device: versions, thread count, a GPU's clock where it can be read."""
     described: dict[str, Any] = {
         "device": device,
         "python": platform.python_version(),
         "torch": str(torch.__version__),
         "threads": threads,
     }
-    try:
+    with suppress(importlib.metadata.PackageNotFoundError):
         described["triton"] = importlib.metadata.version("triton")
-    except importlib.metadata.PackageNotFoundError:
-        pass
     if torch.device(device).type == "cuda":
         described["cuda"] = torch.version.cuda
-        try:
+        with suppress(Exception):  # needs NVIDIA's management library, which many machines lack
             described["clock_mhz"] = torch.cuda.clock_rate(torch.device(device))
-        except Exception:  # needs NVIDIA's management library, which many machines lack
-            pass
     return described
 
 

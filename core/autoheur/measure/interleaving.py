@@ -21,13 +21,13 @@ class Effort:
     """How many repetitions a problem is worth.
 
     Every choice gets ``first`` repetitions; those that may still be the best get more, up to ``most``, or until the
-    problem has taken ``seconds``. A choice is clearly behind the best when none of its repetitions was as quick as any of
-    the best's and the gap exceeds ``separation`` standard errors.
+    problem has taken ``seconds``. A choice is clearly behind the best when none of its repetitions was as quick as any
+    of the best's and the gap between the medians exceeds ``separation`` standard errors.
     """
 
     first: int = 3
     most: int = 15
-    seconds: float = 5.0
+    seconds: float = 2.0
     separation: float = 4.0
 
 
@@ -35,8 +35,8 @@ class Effort:
 class Measured:
     """What measuring one problem gave.
 
-    ``times`` holds, per choice, every repetition in milliseconds, in the order measured; a choice that failed has the one entry ``inf``, and
-    ``failures`` says why.
+    ``times`` holds, per choice, every repetition in milliseconds, in the order measured; a choice that failed has the
+    one entry ``inf``, and ``failures`` says why.
     """
 
     times: Times
@@ -83,9 +83,7 @@ def undecided(times: Mapping[str, Sequence[float]], separation: float) -> list[s
     if not times:
         return []
     best = min(times, key=lambda choice: statistics.median(times[choice]))
-    return [
-        choice for choice in times if choice == best or not _clearly_behind(times[choice], times[best], separation)
-    ]
+    return [choice for choice in times if choice == best or not _clearly_behind(times[choice], times[best], separation)]
 
 
 def _clearly_behind(slow: Sequence[float], fast: Sequence[float], separation: float) -> bool:

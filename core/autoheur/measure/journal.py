@@ -1,8 +1,9 @@
 """The journal: what a collection has measured so far, safe against being killed at any moment.
 
-JSON lines. The first describes the collection, each further one starts a session (a process that measures) or holds a batch of
-measured problems. A line is written at once and flushed to the disk, so a kill loses the batch in flight; a
-last line without its end is what the kill left of one, and is cut off on opening. Each process writes a journal of its own.
+JSON lines. The first describes the collection, each further one starts a session (a process that measures) or holds a
+batch of measured problems. A line is written at once and flushed to the disk, so a kill loses the batch in flight; a
+last line without its end is what the kill left of one, and is cut off on opening. Each process writes a journal of its
+own.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Entry:
 
 @attrs.frozen
 class Batch:
-    """Problems measured in a row by one session, and the reference kernel's times before and after them, in milliseconds."""
+    """Problems measured in a row by one session, and the reference kernel's times before and after them (ms)."""
 
     session: int
     entries: tuple[Entry, ...]
@@ -88,7 +89,8 @@ class Journal:
         """Open the journal at ``path``, or start one with ``header``.
 
         Raises:
-            InputError: the folder cannot be written to, another process holds the journal, or it belongs to another collection.
+            InputError: the folder cannot be written to, another process holds the journal, or it belongs to another
+                collection.
         """
         self.path = path
         try:
@@ -108,7 +110,7 @@ class Journal:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(f"{self.path}: another process is collecting into it; wait, or choose another --out") from None
+            raise InputError(f"{self.path}: another process collects into it; wait, or choose another --out") from None
 
     def _recover(self, header: Header) -> Contents:
         data = self.path.read_bytes()
@@ -192,9 +194,7 @@ def parse(source: str, data: bytes) -> Contents:
 
 
 def _header_to_json(header: Header) -> dict[str, Any]:
-    features = [
-        {"name": feature.name, "kind": feature.kind, "integer": feature.integer} for feature in header.features
-    ]
+    features = [{"name": feature.name, "kind": feature.kind, "integer": feature.integer} for feature in header.features]
     return {
         "operator": header.operator,
         "features": features,

@@ -178,7 +178,8 @@ class Session:
     def _count(self, measured: Measured) -> None:
         self.measured += 1
         self.failed += len(measured.failures)
-        self.repetitions += sum(len(times) for choice, times in measured.times.items() if choice not in measured.failures)
+        good = [times for choice, times in measured.times.items() if choice not in measured.failures]
+        self.repetitions += sum(map(len, good))
         if measured.winner is not None:
             self.wins[measured.winner] += 1
         if self.progress is not None:

@@ -22,7 +22,7 @@ class Timer(Protocol):
     def settings(self) -> dict[str, Any]: ...
 
     def prepare(self, function: Function) -> Repetition:
-        """Warm a function up and return what times one repetition of it. Whatever the function raises passes through."""
+        """Warm a function up and return what times one repetition of it. What the function raises passes through."""
         ...
 
 
@@ -83,7 +83,7 @@ class GpuTimer:
         from triton.testing import do_bench
 
         times = do_bench(function, warmup=self.warm_up_ms, rep=self.run_ms, return_mode="all")
-        return statistics.median(times)
+        return float(statistics.median(times))
 
 
 def _run_once(function: Function) -> float:

@@ -16,7 +16,7 @@ BETA = {"0": 0.0, "1": 1.0, "other": 0.5}
 
 
 def prepare(problem: Problem, device: str) -> Mapping[str, Callable[[], object]]:
-    """Build the operands of a problem on ``device`` and return, per choice, a function that multiplies and adds once."""
+    """Build the operands of a problem on ``device`` and return, per choice, a function that runs it once."""
     import torch
 
     m, k, n = (int(problem[dim]) for dim in "mkn")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from autoheur.types import Feature, Operand, Value
-from autoheur_pad_mm.features import CHOICES, operand_features
+from autoheur_pad_mm.features import CHOICES, flag_features, operand_features
 from autoheur_pad_mm.features import FEATURES as PRODUCT
-from autoheur_pad_mm.features import flag_features
 
 __all__ = ["CHOICES", "FEATURES", "bias_form", "bias_shape", "extract"]
 
-# Only beta decides which kernel runs (1 lets a bias vector be fused, 0 drops the bias); alpha scales the product in passing.
+# Only beta decides which kernel runs: 1 lets a bias vector be fused, 0 drops the bias. Alpha scales in passing.
 BIAS = (
     Feature(
         "bias_form",

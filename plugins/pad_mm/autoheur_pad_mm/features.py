@@ -72,13 +72,13 @@ SIZES = (
 )
 
 STRIDES = tuple(
-    Feature(f"{operand}_stride_{dim}", description=f"stride of {operand} along dimension {dim}, in elements", integer=True)
+    Feature(f"{operand}_stride_{dim}", description=f"elements from one index of dimension {dim} to the next", integer=True)
     for operand in ("mat1", "mat2")
     for dim in (0, 1)
 )
 
 PADDING = (
-    *(Feature(f"{dim}_padded_length", description=f"elements that padding adds to {dim}", integer=True) for dim in "mkn"),
+    *(Feature(f"{dim}_padded_length", description=f"elements padding adds to {dim}", integer=True) for dim in "mkn"),
     *(
         Feature(f"{operand}_align_size", description=f"alignment for {operand}, in elements", integer=True)
         for operand in ("mat1", "mat2")
@@ -147,7 +147,12 @@ def extract(operands: Sequence[Operand], flags: Mapping[str, Value]) -> dict[str
     return {**operand_features(mat1, mat2), **flag_features(flags, mat1.dtype)}
 
 
+def smallest_size(device: Fingerprint) -> int:
+    """The size below which, in any of m, k and n, PyTorch neither measures nor asks (``pad_mm_precondition``)."""
+    return {"8.0": 512, "9.0": 768}.get(device.capability or "", 1)
+
+
 def precondition(device: Fingerprint) -> str | None:
-    """Sizes below which PyTorch neither measured nor asks its heuristics (``pad_mm_precondition``)."""
-    smallest = {"8.0": 512, "9.0": 768}.get(device.capability or "")
-    return None if smallest is None else " and ".join(f"{dim} >= {smallest}" for dim in "mkn")
+    """Sizes below which PyTorch neither measured nor asks its heuristics."""
+    smallest = smallest_size(device)
+    return None if smallest == 1 else " and ".join(f"{dim} >= {smallest}" for dim in "mkn")

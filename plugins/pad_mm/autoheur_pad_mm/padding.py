@@ -1,8 +1,9 @@
 """The padded matrix product: what the choice ``pad`` of mm, addmm and bmm runs, and the tensors it runs on.
 
 The arithmetic is that of Inductor's padding pass (torch/_inductor/fx_passes/pad_mm.py), and what is inside and outside
-the timed function is that of its benchmark (``_should_pad``): an operand that is not prepadded is copied into a padded one every time; of a
-prepadded one only the padding is written again, because the copy is planned away in the compiled graph.
+the timed function is that of its benchmark (``_should_pad``): an operand that is not prepadded is copied into a padded
+one every time; of a prepadded one only the padding is written again, because the copy is planned away in the compiled
+graph.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def random_tensor(shape: Sequence[int], stride: Sequence[int], dtype: str, devic
 
 
 def set_precision(problem: Problem) -> None:
-    """Let float32 products use TF32, or forbid it, as the problem says. Global in torch; autoheur.measure restores it."""
+    """Let float32 products use TF32, or forbid it. The setting is global; autoheur.measure restores it."""
     import torch
 
     if problem["mat1_dtype"] == "torch.float32":

@@ -8,16 +8,17 @@ from random import Random
 from autoheur.fingerprint import Fingerprint
 from autoheur.types import Problem
 from autoheur_pad_mm import sampling
-from autoheur_pad_mm.features import extract
+from autoheur_pad_mm.features import extract, smallest_size
 
 
 def sample(random: Random, device: Fingerprint) -> Iterator[Problem]:
-    """Sample problems that fit on ``device`` and need padding, without end."""
+    """Sample problems that fit on ``device``, need padding and meet the precondition, without end."""
+    smallest = smallest_size(device)
     while True:
         dtype = random.choice(sampling.DTYPES)
         m, k, n = sampling.draw_sizes(random, sampling.Limits.of(device, dtype))
         transposed1, transposed2 = sampling.draw_transposed(random)
         operands = sampling.matrix(m, k, dtype, transposed1), sampling.matrix(k, n, dtype, transposed2)
         problem = extract(operands, sampling.draw_flags(random, device, *operands))
-        if sampling.needs_padding(problem):
+        if sampling.needs_padding(problem) and min(m, k, n) >= smallest:
             yield problem

@@ -1,7 +1,8 @@
 """Sizes, dtypes and layouts to sample for padding problems, shared by mm, addmm and bmm.
 
 Modelled on the generator behind PyTorch's published measurements (torchgen/_autoheuristic/pad_mm/gen_data_pad_mm.py),
-with two additions: sizes beside powers of two and multiples of common tile sizes, and limits on the time that one product takes.
+with two additions: sizes beside powers of two and multiples of common tile sizes, and limits on the time that one
+product takes.
 """
 
 from __future__ import annotations
