@@ -5,10 +5,16 @@ This is the small public surface; everything else is imported from the module th
 
 from __future__ import annotations
 
+import contextlib
+from typing import TYPE_CHECKING
+
 from autoheur.errors import AutoheurError, InputError
 from autoheur.fingerprint import Fingerprint
 from autoheur.registry import Registry, default_registry
 from autoheur.types import Decision, Feature, Operand, Operator, Problem, Reason
+
+if TYPE_CHECKING:
+    from autoheur.inductor.records import Record
 
 __version__ = "0.1.0"
 
@@ -26,9 +32,51 @@ __all__ = [
     "__version__",
     "decide",
     "default_registry",
+    "disable",
+    "enable",
+    "enabled",
+    "last_decisions",
 ]
 
 
 def decide(operator: str, problem: Problem, device: Fingerprint | None = None) -> Decision:
     """Decide one problem with the installed plugins; see :meth:`Registry.decide`."""
     return default_registry().decide(operator, problem, device)
+
+
+def enable(mode: str = "use", registry: Registry | None = None, time_budget: float = 0.1) -> None:
+    """Let TorchInductor ask autoheur in this process until :func:`disable`; enabling again replaces the settings.
+
+    ``mode`` is ``use`` (decide), ``collect`` (keep what Inductor measures) or ``shadow`` (decide, let Inductor measure
+    and decide, keep both). ``registry`` defaults to the installed plugins. ``time_budget`` is in seconds per decision.
+    Torch is not imported.
+
+    Raises:
+        InputError: an unknown mode, or a time budget that is not positive.
+    """
+    from autoheur.inductor import session
+
+    session.enable(mode, registry, time_budget)
+
+
+def disable() -> None:
+    """Switch autoheur off in the whole process; nothing of torch stays patched."""
+    from autoheur.inductor import session
+
+    session.disable()
+
+
+def enabled(
+    mode: str = "use", registry: Registry | None = None, time_budget: float = 0.1
+) -> contextlib.AbstractContextManager[None]:
+    """Let TorchInductor ask autoheur for what this thread compiles inside a ``with`` block; see :func:`enable`."""
+    from autoheur.inductor import session
+
+    return session.enabled(mode, registry, time_budget)
+
+
+def last_decisions() -> list[Record]:
+    """The decisions made since autoheur was enabled last, oldest first; see docs/inductor.md for what each tells."""
+    from autoheur.inductor import session
+
+    return session.last_decisions()

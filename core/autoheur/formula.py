@@ -173,10 +173,10 @@ class _Checker:
                     return first
                 return "integer" if self._numeric(body) and self._numeric(orelse) else "number"
             case ast.Call(func=ast.Name(id=function), args=args):
-                all_whole = all([self._numeric(argument) for argument in args])  # a list: every one is checked
+                whole_arguments = [self._numeric(argument) for argument in args]  # all of them are checked
                 if function in ("floor", "ceil"):
                     return "integer"
-                return "integer" if all_whole and function != "log2" else "number"
+                return "integer" if all(whole_arguments) and function != "log2" else "number"
         raise AssertionError(f"unchecked node {node!r}")
 
     def _numeric(self, node: ast.expr) -> bool:

@@ -8,7 +8,8 @@ it does not need. Four hooks make an operator: feature extraction (:meth:`Hooks.
 :meth:`Hooks.autoheur_operator`, features and choices has a sensible default.
 
 An operator's hooks are called only for that operator. A plugin with no ``autoheur_operator`` may still wrap hooks
-(``@hookimpl(wrapper=True)``), and its wrappers then apply to every operator; they tell operators apart by the ``operator`` argument.
+(``@hookimpl(wrapper=True)``), and its wrappers then apply to every operator; they tell operators apart by the
+``operator`` argument.
 """
 
 from __future__ import annotations

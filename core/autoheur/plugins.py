@@ -34,7 +34,7 @@ class Source:
 
 @attrs.define(eq=False)
 class Plugin:
-    """A plugin and what became of it. ``operator`` is set for operator plugins; ``error`` says why one is out of use."""
+    """A plugin and what became of it; ``error`` says why one is out of use."""
 
     provenance: Provenance
     module: object | None = None

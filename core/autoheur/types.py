@@ -27,6 +27,8 @@ class Feature:
     ``True``.
 
     ``integer`` says that a numerical feature only takes whole numbers; generated code then shows whole thresholds.
+    ``published`` is false for what the training protocol ``autoheuristic`` must not look at, because the method it
+    reproduces did not have it.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Feature:
     description: str = ""
     formula: str | None = None
     integer: bool = False
+    published: bool = True
 
     @property
     def derived(self) -> bool:

@@ -48,7 +48,7 @@ class GradientBoosting:
         if len(examples.choices) == 2:
             estimator = _fit(examples.matrix, np.log(examples.times[:, 0] / examples.times[:, 1]), parameters)
             return ForestModel(_forest(estimator, Forest(list(examples.inputs), [], [], "vector")), examples.choices)
-        rows, problem, choice = choice_rows(examples)
+        rows, problem, choice = choice_rows(examples, np.float64)
         estimator = _fit(rows, np.log(speedups(examples)[problem, choice]), parameters)
         return ForestModel(_forest(estimator, Forest(list(row_inputs(examples)), [], [], "row")), examples.choices)
 
@@ -57,7 +57,8 @@ def _fit(rows: NDArray[np.float64], target: NDArray[np.float64], parameters: Map
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     # No early stopping: it would hold out rows, not problems. The random state draws the rows that bins are made from.
-    return HistGradientBoostingRegressor(early_stopping=False, random_state=42, **parameters).fit(rows, target)
+    settings = {"early_stopping": False, "random_state": 42, **parameters}
+    return HistGradientBoostingRegressor(**settings).fit(rows, target)
 
 
 def _forest(estimator: Any, shape: Forest) -> Forest:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @hookimpl
 def autoheur_learners() -> Sequence[Learner]:
+    from autoheur_learners.extra_trees import ExtraTrees
     from autoheur_learners.gradient_boosting import GradientBoosting
     from autoheur_learners.regression_tree import RegressionTree
 
-    return [RegressionTree(), GradientBoosting()]
+    return [RegressionTree(), GradientBoosting(), ExtraTrees()]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from autoheur.heuristic.model import Forest, Tree
 from autoheur.train.layout import choice_rows, row_inputs, speedups
 from autoheur.train.learner import Examples, FittedModel
@@ -30,7 +32,7 @@ class RegressionTree:
         rules.check(self.name, parameters, _RULES)
         from sklearn.tree import DecisionTreeRegressor
 
-        rows, problem, choice = choice_rows(examples)
+        rows, problem, choice = choice_rows(examples, np.float32)
         # The random state breaks ties between equally good splits, so it is part of the method.
         estimator = DecisionTreeRegressor(random_state=42, **parameters)
         estimator.fit(rows, speedups(examples)[problem, choice])

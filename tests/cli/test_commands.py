@@ -130,7 +130,7 @@ def test_decide_gives_the_shipped_heuristics_answer_with_its_reason(run: Run) ->
     decided = run("decide", "pad_mm", *PAD_MM, "--device", "a100", "--json").json()
     assert decided["reason"] in ("decided", "below_threshold")
     assert decided["provenance"] == "pad_mm (autoheur-pad-mm 0.1.0)"
-    elsewhere = run("decide", "pad_mm", *PAD_MM, "--device", "h200", "--json").json()
+    elsewhere = run("decide", "pad_mm", *PAD_MM, "--device", "h100", "--json").json()
     assert (elsewhere["decision"], elsewhere["reason"]) == ("unsure", "no_heuristic")
     small = [value.replace("m=4097", "m=17") for value in PAD_MM]
     assert run("decide", "pad_mm", *small, "--device", "a100", "--json").json()["reason"] == "precondition"

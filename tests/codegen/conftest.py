@@ -49,7 +49,9 @@ class Reference:
         return total
 
     @classmethod
-    def scores(cls, artifact: Artifact, problem: Mapping[str, Value], derived: Derived | None = None) -> tuple[float, ...]:
+    def scores(
+        cls, artifact: Artifact, problem: Mapping[str, Value], derived: Derived | None = None
+    ) -> tuple[float, ...]:
         values = {**problem, **{name: compute(problem) for name, compute in (derived or {}).items()}}
         forest = artifact.model
         if forest.layout == "vector":

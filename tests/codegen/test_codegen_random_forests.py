@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 from unittest import mock
 
 import numpy as np
@@ -66,7 +66,7 @@ def random_trees(draw: st.DrawFn, inputs: int, width: int, depth: int) -> Tree:
 @st.composite
 def random_artifacts(draw: st.DrawFn) -> Artifact:
     choices = [f"choice {index}" for index in range(draw(st.integers(2, 4)))]
-    layout = draw(st.sampled_from(["row", "vector"]))
+    layout: Literal["row", "vector"] = draw(st.sampled_from(["row", "vector"]))
     inputs = [*COLUMNS, *(Input(choice=choice) for choice in choices)] if layout == "row" else COLUMNS
     width = 1 if layout == "row" else len(choices)
     forest = Forest(
@@ -125,9 +125,7 @@ def test_training_and_generated_code_share_the_policy(scores: list[float], artif
 
 @settings(max_examples=30, deadline=None)
 @given(random_artifacts(), FORMS)
-def test_generated_code_is_formatted(
-    format_source: Callable[[str], str], artifact: Artifact, statements: int
-) -> None:
+def test_generated_code_is_formatted(format_source: Callable[[str], str], artifact: Artifact, statements: int) -> None:
     with mock.patch.object(lowering, "MAX_STATEMENTS", statements):
         for target in ("python", "inductor"):
             source = generate(artifact, target)

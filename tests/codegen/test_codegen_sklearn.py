@@ -166,9 +166,7 @@ def test_random_rows_score_as_predicted(fitted: Fitted) -> None:
     check(fitted, random_problems(1000, seed=2))
 
 
-def test_boundary_values_score_as_predicted(
-    fitted: Fitted, values_around: Callable[[float], list[float]]
-) -> None:
+def test_boundary_values_score_as_predicted(fitted: Fitted, values_around: Callable[[float], list[float]]) -> None:
     problems = boundary_problems(fitted.forest, values_around, limit=60)
     assert len(problems) > 100
     check(fitted, problems)

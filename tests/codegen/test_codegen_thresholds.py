@@ -33,9 +33,7 @@ EDGES = (
 
 
 @pytest.mark.parametrize("threshold", EDGES)
-def test_the_limit_is_exact_on_both_sides(
-    threshold: float, values_around: Callable[[float], list[float]]
-) -> None:
+def test_the_limit_is_exact_on_both_sides(threshold: float, values_around: Callable[[float], list[float]]) -> None:
     limit = float64_limit(threshold)
     for value in (*EDGES, *values_around(threshold), limit, math.nextafter(limit, math.inf)):
         assert (value <= limit) == goes_left(value, threshold), value

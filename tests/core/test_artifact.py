@@ -128,7 +128,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
-    with pytest.raises(ArtifactError, match="No space left"):
+    with pytest.raises(InputError, match="No space left"):
         artifacts.write(example(), target)
     assert target.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["h.json"]
@@ -137,7 +137,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 def test_a_missing_file_or_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=r"none\.json: No such file"):
         artifacts.read(tmp_path / "none.json")
-    with pytest.raises(ArtifactError, match="cannot write"):
+    with pytest.raises(InputError, match="cannot write"):
         artifacts.write(example(), tmp_path / "nowhere" / "h.json")
 
 

@@ -39,8 +39,8 @@ def log_bytes(metadata: dict[str, Any]) -> Callable[..., bytes]:
 def make_log(tmp_path: Path, log_bytes: Callable[..., bytes]) -> Callable[..., Path]:
     """Write a log of these rows and return its path."""
 
-    def make(rows: Sequence[str] = ROWS, name: str = "toy.txt", **options: Any) -> Path:
-        path = tmp_path / name
+    def make(rows: Sequence[str] = ROWS, file: str = "toy.txt", **options: Any) -> Path:
+        path = tmp_path / file
         path.write_bytes(log_bytes(rows, **options))
         return path
 

@@ -98,6 +98,13 @@ def test_categories_are_text_whatever_they_look_like(make_log: MakeLog) -> None:
     assert dataset.summary.malformed_lines == 0
 
 
+def test_a_log_may_have_one_feature_and_that_one_empty(make_log: MakeLog) -> None:
+    options = {"header": "dtype,choice,feedback", "numerical_features": [], "categorical_features": ["dtype"]}
+    dataset = read_log(make_log([",orig,1.0", "x,orig,2.0", ",pad,3.0"], **options), strict=True)
+    assert dataset.problems.rows() == [("",), ("x",)]
+    assert dataset.rows.rows() == [(0, 0, 1.0), (1, 0, 2.0), (0, 1, 3.0)]
+
+
 def test_times_are_read_to_the_last_bit(make_log: MakeLog) -> None:
     generator = random.Random(1)
     times = [generator.uniform(0, 1) * 10.0 ** generator.randint(-300, 300) for _ in range(2000)] + [5e-324, 1e308]
@@ -155,7 +162,7 @@ def test_a_random_log_reads_the_same_in_one_block_and_in_many(
 
 
 def test_windows_line_ends_read_the_same(make_log: MakeLog) -> None:
-    plain, windows = read_log(make_log()), read_log(make_log(end="\r\n", name="windows.txt"))
+    plain, windows = read_log(make_log()), read_log(make_log(end="\r\n", file="windows.txt"))
     assert windows.problems.equals(plain.problems)
     assert windows.rows.equals(plain.rows)
     assert windows.summary == plain.summary

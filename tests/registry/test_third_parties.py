@@ -200,8 +200,8 @@ def test_the_example_plugin_of_the_documentation_measures_trains_and_decides(sit
     site.install_project(project)
     data, artifact = str(tmp_path / "d.parquet"), str(tmp_path / "h.json")
     for command in (
-        ["collect", "top_k", "--device", "cpu", "--problems", "25", "--out", data],
-        ["train", data, "--learner", "regression_tree", "--protocol", "autoheuristic", "--out", artifact],
+        ["collect", "top_k", "--device", "cpu", "--problems", "60", "--out", data],
+        ["train", data, "--out", artifact],
         ["install", artifact],
     ):
         result = site.run(*command)

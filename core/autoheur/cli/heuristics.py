@@ -11,8 +11,9 @@ import click
 from autoheur import fingerprint
 from autoheur.cli.output import console, json_option, print_json, print_table, table
 from autoheur.errors import InputError
+from autoheur.files import write_text
 from autoheur.heuristic import artifact as artifact_files
-from autoheur.heuristic.artifact import Artifact, write_text
+from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.store import Store
 from autoheur.registry import Registry, default_registry
 from autoheur.types import Decision, Feature, Value

@@ -35,12 +35,14 @@ tolerance_option = click.option(
 @click.option("--val", multiple=True, type=PATH, help="Validation data [default: a random part of DATA]; repeatable.")
 @click.option("--test", multiple=True, type=PATH, help="Test data, only judged [default: a part of DATA]; repeatable.")
 @eval_option
-@click.option(
-    "--learner", "learners", multiple=True, help="How to learn [default: regression_tree]; repeat to compare."
-)
-@click.option("--protocol", help="How to search and calibrate [default: see autoheur train --help].")
+@click.option("--learner", "learners", multiple=True, help="How to learn [default: the protocol's]; repeat to compare.")
+@click.option("--protocol", help="How to search and set the threshold: calibrated [default] or autoheuristic.")
 @click.option("--grid", multiple=True, metavar="KEY=V,V...", help="Values to try for a parameter; repeatable.")
-@click.option("--max-wrong-rate", type=float, default=0.001, show_default=True, help="Bound on the wrong decisions.")
+@click.option(
+    "--max-wrong-rate",
+    type=float,
+    help="Bound on wrong decisions, of all problems asked [default: 0.001, or what fewer problems support].",
+)
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence of that bound.")
 @tolerance_option
 @click.option("--seed", type=int, default=42, show_default=True, help="Seed of random splits.")
@@ -57,7 +59,7 @@ def train(
     learners: tuple[str, ...],
     protocol: str | None,
     grid: tuple[str, ...],
-    max_wrong_rate: float,
+    max_wrong_rate: float | None,
     confidence: float,
     tolerance: float,
     seed: int,
@@ -79,7 +81,8 @@ def train(
 
     registry = default_registry()
     operator, paths = split_operator(arguments, registry.operator_names())
-    chosen = [registry.learner(learner) for learner in dict.fromkeys(learners or ("regression_tree",))]
+    method = protocols.get(protocol or protocols.DEFAULT)
+    chosen = [registry.learner(learner) for learner in dict.fromkeys(learners or (method.default_learner,))]
     values = parse_grid(grid)
     data, val_data, test_data = (read_data(part, strict) for part in (paths, val, test))
     named = read_named(evals, strict)
@@ -96,7 +99,7 @@ def train(
                 test=test_data,
                 evals=named,
                 learners=chosen,
-                protocol=protocol or protocols.DEFAULT,
+                protocol=method.name,
                 grid=values,
                 options=Options(max_wrong_rate, confidence, tolerance, seed),
                 precondition=plugin.precondition(where) if plugin else None,

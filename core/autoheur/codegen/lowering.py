@@ -110,7 +110,7 @@ class _Lowering:
                     for position, choice in enumerate(choices)
                 ]
                 return Statements(block, tuple(names))
-        arguments = _Arguments(self._resolve)
+        arguments = _Arguments(self._resolve, self.identifiers)
         expressions = trees.Expressions(arguments.resolve)
         roots = tuple(expressions.convert(tree) for tree in forest.trees)
         return Ensemble(
@@ -173,9 +173,10 @@ def _yields_whole_numbers(feature: Feature, kinds: Mapping[str, FeatureKind], in
 class _Arguments:
     """Gives the inputs of an ensemble short names, in order of first use."""
 
-    def __init__(self, resolve: trees.Resolve) -> None:
+    def __init__(self, resolve: trees.Resolve, identifiers: Identifiers) -> None:
         self._resolve = resolve
-        self._names: dict[str | Matches, str] = {}
+        self._identifiers = identifiers
+        self._arguments: dict[str | Matches, Argument] = {}
 
     def resolve(self, position: int, threshold: float) -> Test | bool:
         test = self._resolve(position, threshold)
@@ -189,12 +190,19 @@ class _Arguments:
         return test
 
     def _name(self, value: str | Matches) -> str:
-        return self._names.setdefault(value, f"x{len(self._names)}")
+        if value not in self._arguments:
+            name = f"x{len(self._arguments)}"
+            if isinstance(value, str):
+                self._arguments[value] = Argument(name, value)
+            else:
+                variable = self._identifiers.take(f"{value.variable}_is_{value.category}", prefix="")
+                self._arguments[value] = Argument(name, variable, value)
+        return self._arguments[value].name
 
     def used_by(self, roots: tuple[Expression, ...]) -> tuple[Argument, ...]:
         """The inputs that some tree still tests; a test whose branches turned out equal is gone."""
         tested = {test.variable for test in trees.tests(roots) if not isinstance(test, IsChoice)}
-        return tuple(Argument(name, value) for value, name in self._names.items() if name in tested)
+        return tuple(argument for argument in self._arguments.values() if argument.name in tested)
 
 
 def _variables(model: Statements | Ensemble) -> Iterator[str]:
@@ -203,7 +211,7 @@ def _variables(model: Statements | Ensemble) -> Iterator[str]:
         yield from _block_variables(model.block)
         return
     for argument in model.arguments:
-        yield argument.value if isinstance(argument.value, str) else argument.value.variable
+        yield argument.test.variable if argument.test else argument.variable
 
 
 def _block_variables(block: Block) -> Iterator[str]:

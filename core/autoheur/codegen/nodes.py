@@ -143,10 +143,14 @@ Expression = Leaf | Branch | Part
 
 @attrs.frozen
 class Argument:
-    """One input of an ensemble: ``name`` inside its trees, ``value`` (a variable, or a test of one) outside."""
+    """One input of an ensemble: ``name`` inside its trees, ``variable`` outside, where ``test`` gives its value.
+
+    Without a ``test`` the variable is a feature.
+    """
 
     name: str
-    value: str | Matches
+    variable: str
+    test: Matches | None = None
 
 
 @attrs.frozen

@@ -232,8 +232,10 @@ def _write_split(writer: Writer, split: Split, names: tuple[str, ...]) -> None:
 
 
 def _write_ensemble_call(writer: Writer, model: Ensemble, choices: int) -> None:
-    values = [a.value if isinstance(a.value, str) else _test(a.value) for a in model.arguments]
-    writer.bracketed("inputs = (", values, ")")
+    for argument in model.arguments:
+        if argument.test:
+            writer.line(f"{argument.variable} = {_test(argument.test)}")
+    writer.bracketed("inputs = (", [argument.variable for argument in model.arguments], ")")
     if model.per_choice:
         writer.line(f"result = tuple([_add_up(choice, *inputs) for choice in range({choices})])")
     else:
@@ -241,33 +243,47 @@ def _write_ensemble_call(writer: Writer, model: Ensemble, choices: int) -> None:
 
 
 def _write_ensemble(writer: Writer, model: Ensemble) -> None:
-    """Write the function that adds up the trees. The built-in ``sum`` would not do: newer Pythons' rounds otherwise."""
-    parameters = [argument.name for argument in model.arguments]
-    if model.per_choice:
-        parameters.insert(0, "choice")
+    """Write the function that adds up the trees, and one for each part of a tree that had to move out.
+
+    Conditional expressions are no longer than the same trees in arrays, and take half the time of a loop over those.
+    The built-in ``sum`` would not do: newer Pythons' rounds otherwise.
+    """
+    parameters = ["choice"] if model.per_choice else []
+    parameters += [argument.name for argument in model.arguments]
+    declared = [f"{name}: {'int' if name == 'choice' else 'float'}" for name in parameters]
+    returned = "float" if model.per_choice else "tuple[float, ...]"
     _begin(writer)
-    writer.bracketed("def _add_up(", parameters, "):")
+    writer.bracketed("def _add_up(", declared, f") -> {returned}:")
     with writer.body():
         for argument in model.arguments:
-            value = argument.value if isinstance(argument.value, str) else _test(argument.value)
-            writer.line(f"# {argument.name}: {comment(value)}")
+            writer.line(f"# {argument.name}: {argument.variable}")
         with writer.verbatim():
             writer.line("trees = (")
             for tree in model.trees:
                 writer.line(f" {_expression(tree, parameters)},")
             writer.line(")")
-            writer.line(f"result = {_values(model.base, model.per_choice)}")
-        with writer.block("for values in trees:"):
-            if model.per_choice:
-                writer.line("result += values")
-            else:
-                writer.line("result = tuple([total + value for total, value in zip(result, values)])")
-        writer.line("return result")
+        _write_sum(writer, model)
     for index, part in enumerate(model.parts):
         _begin(writer)
-        writer.bracketed(f"def _part_{index}(", parameters, "):")
+        writer.bracketed(f"def _part_{index}(", declared, f") -> {returned}:")
         with writer.body(), writer.verbatim():
             writer.line(f"return {_expression(part, parameters)}")
+
+
+def _write_sum(writer: Writer, model: Ensemble) -> None:
+    if model.per_choice:
+        writer.line(f"total = {number(model.base[0])}")
+        with writer.block("for value in trees:"):
+            writer.line("total += value")
+        writer.line("return total")
+        return
+    totals = [f"total_{index}" for index in range(len(model.base))]
+    for total, value in zip(totals, model.base, strict=True):
+        writer.line(f"{total} = {number(value)}")
+    with writer.block("for values in trees:"):
+        for index, total in enumerate(totals):
+            writer.line(f"{total} += values[{index}]")
+    writer.bracketed("return (", totals, ")")
 
 
 def _expression(tree: Expression, parameters: list[str]) -> str:
@@ -307,7 +323,9 @@ class _Polish(ast.NodeTransformer):
     """Puts finished source text in place of nodes, by way of names: ``ast.unparse`` prints those as they are."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        return ast.Name(literal(node.value)) if isinstance(node.value, str) else node
+        if isinstance(node.value, str):
+            return ast.Name(literal(node.value))
+        return ast.Name(number(node.value)) if isinstance(node.value, float) else node
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         arguments = [self.visit(argument) for argument in node.args]

@@ -34,8 +34,8 @@ def evaluate(formula: Formula, columns: Mapping[str, Column]) -> Column:
     intermediate results stay below 2**53; the sign of a zero, which no formula can see, may differ.
 
     Raises:
-        FormulaError: a column is missing or of the wrong kind, or Python would raise for a row (a division by zero, the logarithm of a
-            number that is not positive, rounding what is not finite); the message shows the first such row.
+        FormulaError: a column is missing or of the wrong kind, or Python would raise for a row (a division by zero,
+            the logarithm of a number that is not positive, rounding what is not finite); the message shows the row.
     """
     length = len(next(iter(columns.values()))) if columns else 1
     prepared = {name: _prepare(columns[name]) for name in formula.names if name in columns}

@@ -42,7 +42,7 @@ def combine(
             raise InputError(f"{names[0]} and {name} do not go together: {difference}")
         device = common
     features = [feature.name for feature in first.features]
-    table = ProblemTable(len(first.features))
+    table = ProblemTable(features)
     choices: dict[str, int] = {}
     rows = []
     for dataset in datasets:
@@ -50,7 +50,7 @@ def combine(
         numbers = [choices.setdefault(choice, len(choices)) for choice in dataset.choices]
         choice = np.asarray(numbers, np.uint32)[dataset.rows.get_column("choice").to_numpy()]
         rows.append(dataset.rows.select(pl.lit(pl.Series(choice)).alias("choice"), pl.col("time_ms")))
-    problems, ids = table.finish(features)
+    problems, ids = table.finish()
     together = pl.concat(rows).select(pl.lit(pl.Series(np.concatenate(ids))).alias("problem"), "choice", "time_ms")
     complete = all(dataset.sources for dataset in datasets)  # part of the sources would pass for all of them
     summaries = [dataset.summary for dataset in datasets]

@@ -12,9 +12,9 @@ from typing import Any
 import polars as pl
 
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.files import replacing
 from autoheur.dataset.layout import CHOICE, FEEDBACK
 from autoheur.errors import InputError
+from autoheur.files import replacing
 
 _ROWS = 200_000
 _UNWRITABLE = r"[,\x00-\x08\x0a-\x1f]"

@@ -106,7 +106,7 @@ class _Reader:
         self.head = (metadata.removesuffix(b"\r"), header.removesuffix(b"\r"))
         self.layout = parse_layout(self.source, *self.head)
         self.choices = {choice: number for number, choice in enumerate(self.layout.choices or ())}
-        self.table = ProblemTable(len(self.layout.features))
+        self.table = ProblemTable([feature.name for feature in self.layout.features])
         self.line = 3
         return rest
 
@@ -183,7 +183,7 @@ class _Reader:
         return np.asarray(numbers, np.uint32)[positions]
 
     def _finish(self) -> Dataset:
-        problems, ids = self.table.finish([feature.name for feature in self.layout.features])
+        problems, ids = self.table.finish()
         columns: dict[str, NDArray[np.uint32] | NDArray[np.float64]] = {"problem": np.concatenate(ids)}
         ids.clear()
         columns["choice"] = np.concatenate(self.chosen)

@@ -21,32 +21,29 @@ class ProblemTable:
 
     Each block brings its own distinct problems. Merging them into the table costs time in proportion to the table, so
     blocks are gathered until they are as large as it: cost stays linear, and memory at most twice what is needed.
-    Columns are named by position inside, since polars takes some names (``*``, ``^…$``) for patterns.
     """
 
-    def __init__(self, width: int) -> None:
-        self._columns = [f"f{position}" for position in range(width)]
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = list(names)
         self._table: pl.DataFrame | None = None
         self._waiting: list[pl.DataFrame] = []
         self._ids: list[Indices] = []
         self._merged_ids = 0
 
     def add(self, problems: pl.DataFrame, ids: Indices) -> None:
-        """Add a block: ``problems`` (distinct or not, one column per feature) and each row's position in them."""
+        """Add a block: ``problems`` (distinct or not, a column per feature) and each row's position in them."""
         known = 0 if self._table is None else len(self._table)
         before = known + sum(map(len, self._waiting))
-        self._waiting.append(problems.rename(dict(zip(problems.columns, self._columns, strict=True))))
+        self._waiting.append(problems.rename(dict(zip(problems.columns, self._names, strict=True))))
         self._ids.append(ids + np.uint32(before))
         if before + len(problems) - known > max(known, _MERGE_AT_LEAST):
             self._merge()
 
-    def finish(self, names: Sequence[str]) -> tuple[pl.DataFrame, list[Indices]]:
-        """The distinct problems under their features' names, and per block each row's number in them."""
+    def finish(self) -> tuple[pl.DataFrame, list[Indices]]:
+        """The distinct problems, and per block each row's number in them."""
         self._merge()
         assert self._table is not None, "no block was added"
-        table, self._table = self._table, None
-        table.columns = list(names)
-        return table, self._ids
+        return self._table, self._ids
 
     def _merge(self) -> None:
         if not self._waiting:
@@ -64,12 +61,15 @@ class ProblemTable:
 
 def distinct_rows(frame: pl.DataFrame) -> tuple[pl.DataFrame, Indices]:
     """The distinct rows in order of first appearance, and each row's position in them."""
-    groups = frame.with_row_index("row").group_by(frame.columns, maintain_order=True).agg(pl.col("row"))
+    # By position, since polars takes some names (``*``, ``^…$``) for patterns.
+    columns = [f"c{position}" for position in range(frame.width)]
+    named = frame.rename(dict(zip(frame.columns, columns, strict=True)))
+    groups = named.with_row_index("row").group_by(columns, maintain_order=True).agg(pl.col("row"))
     members = groups.get_column("row")
     positions = np.empty(len(frame), np.uint32)
     numbers = np.arange(len(groups), dtype=np.uint32)
     positions[members.explode().to_numpy()] = np.repeat(numbers, members.list.len().to_numpy())
-    return groups.select(frame.columns), positions
+    return groups.drop("row").rename(dict(zip(columns, frame.columns, strict=True))), positions
 
 
 def distinct_values(column: pl.Series) -> tuple[pl.Series, Indices]:

@@ -22,10 +22,10 @@ from polars.io.plugins import register_io_source
 
 from autoheur import fingerprint
 from autoheur.dataset.dataset import PROBLEM_DTYPES, ROW_DTYPES, Dataset
-from autoheur.dataset.files import replacing
 from autoheur.dataset.problems import ProblemTable, distinct_rows
 from autoheur.dataset.summary import summarise
 from autoheur.errors import InputError
+from autoheur.files import replacing
 from autoheur.types import Feature
 
 PARQUET_MAGIC = b"PAR1"
@@ -167,7 +167,7 @@ def _check_columns(source: str, described: Dataset, schema: pl.Schema) -> None:
 def _read_rows(source: str, described: Dataset) -> tuple[pl.DataFrame, pl.DataFrame]:
     names = [feature.name for feature in described.features]
     numbers = {choice: number for number, choice in enumerate(described.choices)}
-    table = ProblemTable(len(names))
+    table = ProblemTable(names)
     chosen: list[NDArray[np.uint32]] = []
     times: list[pl.Series] = []
     for frame in pl.scan_parquet(source, glob=False).collect_batches(chunk_size=_BATCHES, maintain_order=True):
@@ -181,7 +181,7 @@ def _read_rows(source: str, described: Dataset) -> tuple[pl.DataFrame, pl.DataFr
         times.append(lists.explode())
     if not times:
         raise InputError(f"{source}: the dataset has no rows")
-    problems, ids = table.finish(names)
+    problems, ids = table.finish()
     rows = pl.DataFrame({"problem": np.concatenate(ids), "choice": np.concatenate(chosen), "time_ms": pl.concat(times)})
     return problems, rows
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import attrs
 
 from autoheur import formula as formulas
 from autoheur.errors import ArtifactError, FormulaError
+from autoheur.files import write_text
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.model import Forest, Policy
 from autoheur.types import Feature, FeatureKind
@@ -24,7 +24,7 @@ VERSION = 1
 
 @attrs.frozen
 class Seen:
-    """What training saw of one raw feature: the closed range of a numerical one, the categories of a categorical one."""
+    """What training saw of one raw feature: the closed range of numbers, or the categories."""
 
     low: float | None = None
     high: float | None = None
@@ -170,29 +170,6 @@ def read(path: str | os.PathLike[str]) -> Artifact:
 def write(artifact: Artifact, path: str | os.PathLike[str]) -> None:
     """Write an artifact file, whole or not at all (a temporary file is renamed over ``path``)."""
     write_text(path, to_json(artifact))
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file whole or not at all.
-
-    Raises:
-        ArtifactError: the folder is missing or not writable.
-    """
-    target = Path(path)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes it private; a result file is not
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise ArtifactError(f"{path}: cannot write: {error.strerror or error}") from None
 
 
 def _contradiction(artifact: Artifact) -> str | None:

@@ -27,7 +27,8 @@ class Tree:
 
     At an inner node ``feature[i]`` is the index of the model input that is tested: left where
     ``input <= threshold[i]``, else right. At a leaf ``feature[i]`` is -1 and ``value[i]`` holds the outputs.
-    ``value`` has one row per node: one number for a model of layout ``row``, one per choice for ``vector``; rows of inner nodes may be empty.
+    ``value`` has one row per node: one number for a model of layout ``row``, one per choice for ``vector``; rows of
+    inner nodes may be empty.
     """
 
     feature: list[int]
@@ -45,7 +46,7 @@ class Forest:
     inputs plus that choice's indicators, and yields one number. ``vector``: evaluated once per problem, it yields
     one number per choice, in the order of the artifact's choices.
 
-    The score is ``base + tree_0 + tree_1 + …``, added in that order in float64; ``base`` has the length of a leaf's value.
+    The score is ``base + tree_0 + tree_1 + …``, added in that order in float64; ``base`` is as long as a leaf's value.
     ``precision`` is the type to which inputs are rounded before they are compared with thresholds: scikit-learn's
     trees compare float32 inputs, its histogram boosting float64 ones.
     """
@@ -62,9 +63,11 @@ class Policy:
     """Turns the scores of one problem into a decision.
 
     The best choice (the first of the best, in the artifact's order) is taken when the *statistic* is greater than
-    ``threshold``; otherwise the decision is unsure. ``ratio``: best score over second best. ``difference``: best
-    minus second best. ``score``: the best score itself. With ``guard`` a problem outside the ranges or categories
-    seen in training is unsure whatever the scores.
+    ``threshold``; otherwise the decision is unsure. ``ratio``: best score over second best, by IEEE division: infinite
+    for a positive score over 0, negative, and so rarely enough, where the second best is. ``difference``:
+    best minus second best. ``score``: the best score itself. A statistic that is not a number, such as the ratio of
+    two zeros, never decides. With ``guard`` a problem outside the ranges or categories seen in training is unsure
+    whatever the scores.
     """
 
     statistic: Literal["ratio", "difference", "score"]

@@ -1,7 +1,7 @@
 """The heuristics that PyTorch itself brings for padding, converted into artifacts.
 
-PyTorch generates each as a Python class with nested comparisons (torch/_inductor/autoheuristic/artifacts). The source is
-parsed, never executed, and torch is not imported. The artifact decides as the class does, value for value: leaf
+PyTorch generates each as a Python class with nested comparisons (torch/_inductor/autoheuristic/artifacts). The source
+is parsed, never executed, and torch is not imported. The artifact decides as the class does, value for value: leaf
 probabilities are the rounded ones of the source, and inputs are compared in float64.
 """
 
@@ -35,7 +35,7 @@ _SMALLEST = {"8.0": 512, "9.0": 768}
 
 
 def wanted(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the environment lets PyTorch's own heuristics take part; see :func:`autoheur.plugins.entry_point_sources`."""
+    """Whether the environment lets PyTorch's own heuristics take part; see ``entry_point_sources`` in plugins.py."""
     only, disabled = (
         {name.strip() for name in environment.get(variable, "").split(",") if name.strip()}
         for variable in ("AUTOHEUR_PLUGINS", "AUTOHEUR_DISABLE")
@@ -135,7 +135,7 @@ def _choices(function: ast.FunctionDef) -> list[str]:
 
 
 def _grow(tree: Tree, inputs: list[Input], width: int, body: list[ast.stmt]) -> int:
-    """Append the subtree that ``body`` (one ``if`` with ``else``, or one ``return``) is; returns its root's position."""
+    """Append the subtree that ``body`` is (an ``if`` with ``else``, or a ``return``); returns its root's position."""
     node = len(tree.feature)
     for column, blank in ((tree.feature, -1), (tree.left, 0), (tree.right, 0)):
         column.append(blank)
@@ -145,10 +145,10 @@ def _grow(tree: Tree, inputs: list[Input], width: int, body: list[ast.stmt]) -> 
         case [ast.Return(value=ast.List(elts=leaf))]:
             tree.value[node] = _leaf(leaf, width)
         case [ast.If(test=test, body=yes, orelse=no)]:
-            column, threshold = _test(test)
-            if column not in inputs:
-                inputs.append(column)
-            tree.feature[node], tree.threshold[node] = inputs.index(column), threshold
+            tested, threshold = _test(test)
+            if tested not in inputs:
+                inputs.append(tested)
+            tree.feature[node], tree.threshold[node] = inputs.index(tested), threshold
             tree.left[node] = _grow(tree, inputs, width, yes)
             tree.right[node] = _grow(tree, inputs, width, no)
         case _:

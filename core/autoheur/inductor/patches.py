@@ -52,9 +52,13 @@ def install() -> None:
                 _reported.add(reason)
                 logger.warning("autoheur stays off: %s", reason)
             return
-        for seam, wrap in _WRAPPERS:
-            if seam.name not in _patches and seams.look(seam).found:
-                _patches[seam.name] = _replace(seam, wrap)
+        try:
+            for seam, wrap in _WRAPPERS:
+                if seam.name not in _patches and seams.look(seam).found:
+                    _patches[seam.name] = _replace(seam, wrap)
+        except BaseException:
+            remove()  # all or nothing: a decision without its identity in the cache keys would outlive us
+            raise
 
 
 def _replace(seam: Seam, wrap: Wrapper) -> _Patch:
@@ -69,7 +73,7 @@ def _replace(seam: Seam, wrap: Wrapper) -> _Patch:
 
 
 def remove() -> None:
-    """Put the originals back. What somebody else has replaced after us stays theirs; ours inside it then only passes on."""
+    """Put the originals back. What somebody else has wrapped after us stays; ours inside it then only passes on."""
     with _lock:
         for name, patch in list(_patches.items()):
             if patch.is_outermost:

@@ -1,4 +1,4 @@
-"""The places in torch where autoheur attaches, and what differs between torch's versions. Everything of that kind is here.
+"""The places in torch where autoheur attaches, and all that differs between torch's versions.
 
 Read in torch 2.11 to 2.14:
 
@@ -27,7 +27,7 @@ PAD_MM = "torch._inductor.fx_passes.pad_mm"
 
 @attrs.frozen
 class Seam:
-    """A function or class of torch that autoheur replaces or calls; ``parameters`` is how its signature begins."""
+    """A function of torch that autoheur replaces or calls, with ``parameters`` by position."""
 
     module: str
     attribute: str
@@ -59,7 +59,10 @@ CAN_PAD = Seam(PAD_MM, "can_pad", _PROBLEM[1:], "padding under deterministic com
 BENCH_KEY = Seam(PAD_MM, "should_pad_bench_key", _PROBLEM, "the key of Inductor's own padding cache", needed=False)
 MEASURED = Seam(PAD_MM, "is_padded_faster", ("key", "ori_time", "pad_time"), "Inductor's measurements", needed=False)
 GRAPH_KEY = Seam(
-    "torch._inductor.codecache", "FxGraphHashDetails.__init__", ("self", "gm"), "the keys of the graph caches"
+    "torch._inductor.codecache",
+    "FxGraphHashDetails.__init__",
+    ("self", "gm", "example_inputs", "fx_kwargs", "inputs_to_check"),
+    "the keys of the graph caches",
 )
 _COMPUTE_BOUND = Seam(PAD_MM, "is_mm_compute_bound", ("M", "K", "N", "dtype"), "what is never padded or measured")
 _PREPADDED = Seam(PAD_MM, "should_exclude_padding_time", ("match", "arg_name"), "padding that costs nothing")
@@ -80,12 +83,13 @@ class Finding:
 def look(seam: Seam) -> Finding:
     """Look for one seam in the torch that is installed; imports Inductor."""
     try:
-        target = seam.find()
-        parameters = tuple(inspect.signature(target).parameters)
+        signature = inspect.signature(seam.find())
     except Exception as error:  # importing parts of torch can fail in many ways
         return Finding(seam, False, f"{type(error).__name__}: {error}")
-    if parameters[: len(seam.parameters)] != seam.parameters:
-        return Finding(seam, False, f"takes ({', '.join(parameters)}), not ({', '.join(seam.parameters)}, …)")
+    try:
+        signature.bind(*seam.parameters)
+    except TypeError:
+        return Finding(seam, False, f"takes {signature}, not ({', '.join(seam.parameters)})")
     return Finding(seam, True)
 
 
@@ -156,9 +160,9 @@ _deterministic_lock = threading.Lock()
 def is_paddable(can_pad: Callable[..., bool], *args: Any, **kwargs: Any) -> bool:
     """What ``can_pad`` says of safety alone, under deterministic compilation.
 
-    There it may refuse because Inductor would have to benchmark. We would not, so it is asked as if compilation were not
-    deterministic. Torch keeps such a change to the calling thread from 2.13 on; before, it lasts some microseconds
-    for all threads.
+    There it may refuse because Inductor would have to benchmark. We would not, so it is asked as if compilation were
+    not deterministic. Torch keeps such a change to the calling thread from 2.13 on; before, it lasts some
+    microseconds for all threads.
     """
     from torch._inductor import config
 

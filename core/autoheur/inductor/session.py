@@ -38,7 +38,8 @@ HISTORY = 10_000
 class Session:
     """One request to be asked; ``registry`` ``None`` means the process's default registry.
 
-    ``overruns`` counts, per operator, the decisions that took longer than ``time_budget`` seconds. ``snapshot`` is the
+    ``overruns`` counts, per operator, the decisions that took longer than ``time_budget`` seconds. ``warned`` are the
+    topics that a warning was given about. ``snapshot`` is the
     state of plugins and artifacts that the latest compile began with.
     """
 
@@ -48,6 +49,7 @@ class Session:
     is_open: bool = True
     records: deque[Record] = attrs.field(factory=lambda: deque(maxlen=HISTORY))
     overruns: dict[str, int] = attrs.field(factory=dict)
+    warned: set[str] = attrs.field(factory=set)
     snapshot: Snapshot | None = None
     lock: threading.RLock = attrs.field(factory=threading.RLock)
 

@@ -8,18 +8,18 @@ import attrs
 import numpy as np
 
 from autoheur.heuristic.model import Policy
+from autoheur.train.calibration import ALWAYS
 from autoheur.train.evaluation import Row, decide_all, judge
 from autoheur.train.examples import PUBLISHED
 from autoheur.train.learner import Examples, FittedModel, Floats
 from autoheur.train.protocol import Data, Options, Outcome
 from autoheur.train.search import Candidate, Progress, label, run_all
 
-ALWAYS = 0.0
-"""The threshold where no prediction on val is wrong. (The published script has NaN there, which always decides too.)"""
-
 
 def safe_threshold(scores: Floats, times: Floats, policy: Policy) -> float:
     """The greatest confidence among wrong predictions; :data:`ALWAYS` where none is wrong.
+
+    (The published script has NaN there, which always decides too.)
 
     ``scores`` and ``times`` are P x C; the threshold of ``policy`` is not looked at. A decision must be *above* the
     threshold, so on these problems none is wrong.
@@ -45,17 +45,17 @@ class _Trial:
 
 
 class AutoHeuristic:
-    """Fit on train, put the threshold where no decision on val is wrong, keep the candidate most often correct on val."""
+    """Fit on train, set the threshold so that no decision on val is wrong, keep what is most often correct there."""
 
     name = "autoheuristic"
     description = "the published method: the threshold that makes no decision on val wrong"
     rule = PUBLISHED
+    published_features_only = True
+    default_learner = "regression_tree"
 
-    def run(
-        self, data: Data, candidates: Sequence[Candidate], options: Options, progress: Progress | None
-    ) -> Outcome:
+    def run(self, data: Data, candidates: Sequence[Candidate], options: Options, progress: Progress | None) -> Outcome:
         """Run all candidates; of several equally often correct the first is chosen."""
-        trials = run_all(lambda candidate: _try(candidate, data, options), candidates, progress)
+        trials = run_all(lambda candidate: _try(candidate, data, options), candidates, progress, label)
         best = max(trials, key=lambda trial: trial.correct)
         learner, parameters = best.candidate
         rows = [attrs.evolve(row, chosen=trial is best) for trial in trials for row in trial.rows]
@@ -82,6 +82,7 @@ def _try(candidate: Candidate, data: Data, options: Options) -> _Trial:
             learner=learner.name,
             params=parameters,
             tolerance=options.tolerance,
+            noise=examples.noise,
         )
 
     return _Trial(candidate, model, policy, [row(name, examples) for name, examples in data.named().items()])

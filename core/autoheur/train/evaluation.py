@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from autoheur.heuristic.model import Policy
 from autoheur.train.learner import Floats
+from autoheur.train.noise import too_slow
 
 Mask = NDArray[np.bool_]
 
@@ -44,14 +45,20 @@ def decide_all(scores: Floats, available: Mask, policy: Policy, applies: Mask | 
     masked[rows, choice] = -np.inf
     second = masked.max(axis=1)
     if policy.statistic == "ratio":
-        with np.errstate(divide="ignore", invalid="ignore"):
-            confidence = best / second
+        without_second = np.where(best > 0, np.inf, np.nan)  # as generated code has it
+        confidence = np.divide(best, second, out=without_second, where=second != 0)
     elif policy.statistic == "difference":
         confidence = best - second
     else:
         confidence = best
     decided = confidence > policy.threshold
     return Decisions(choice, confidence, decided if applies is None else decided & applies)
+
+
+def is_best(choice: NDArray[np.intp], times: Floats) -> Mask:
+    """Whether ``choice`` (P) is the quickest, the first in order among equals, where ``times`` are P x C."""
+    right: Mask = choice == np.where(np.isfinite(times), times, np.inf).argmin(axis=1)
+    return right
 
 
 @attrs.frozen
@@ -63,7 +70,7 @@ class Row:
     wrongly. These are the published figures, as is ``threshold``, in units of the policy's statistic.
 
     The others are practical. ``wrong_beyond_tolerance`` counts decisions for a choice slower than the tolerance times
-    the best; ``coverage`` is the share of problems decided; ``regret_gmean`` and ``regret_max`` are the time of the
+    the best, where noise does not explain it; ``coverage`` is the share of problems decided; ``regret_gmean`` and ``regret_max`` are the time of the
     chosen over that of the best, over the problems decided (the others are autotuned, at regret 1).
 
     With more than two choices there are rankings too: ``recall_at[k]`` is the share of problems whose best choice is
@@ -108,17 +115,19 @@ def judge(
     learner: str,
     params: Mapping[str, Any],
     tolerance: float,
+    noise: Floats | None = None,
     chosen: bool = False,
     applies: Mask | None = None,
 ) -> Row:
     """Judge decisions on P problems; ``times`` (P x C, ms) are NaN where a choice does not count.
 
-    Only choices that count compete, both in scores and in times.
+    Only choices that count compete, both in scores and in times. ``noise`` (P x C) holds standard errors of the
+    logarithms of the times; without it every difference is taken for real.
     """
     available = np.isfinite(times)
     decisions = decide_all(scores, available, policy, applies)
     decided = decisions.decided
-    right = decisions.choice == np.where(available, times, np.inf).argmin(axis=1)
+    right = is_best(decisions.choice, times)
     wrong = decided & ~right
     fastest, slowest = np.nanmin(times, axis=1), np.nanmax(times, axis=1)
     regret = times[np.arange(len(times)), decisions.choice] / fastest
@@ -137,7 +146,7 @@ def judge(
         max_wrong_speedup=max_wrong,
         gmean_wrong_speedup=gmean_wrong,
         threshold=policy.threshold,
-        wrong_beyond_tolerance=int((decided & (regret > tolerance)).sum()),
+        wrong_beyond_tolerance=int((decided & too_slow(times, noise, decisions.choice, tolerance)).sum()),
         coverage=float(decided.mean()) if len(times) else None,
         regret_gmean=regret_gmean,
         regret_max=regret_max,
@@ -155,7 +164,7 @@ def _max_and_gmean(ratios: Floats) -> tuple[float | None, float | None]:
 def _ranking(
     scores: Floats, times: Floats, top: Sequence[int] = TOP
 ) -> tuple[dict[int, float], dict[int, dict[str, float]]]:
-    """Recall of the best choice among the k best-scored, and regret after benchmarking those; equal scores keep order."""
+    """Recall of the best choice among the k best-scored, and regret after benchmarking those."""
     measured = np.where(np.isfinite(times), times, np.inf)
     order = np.argsort(np.where(np.isfinite(times), -scores, np.inf), axis=1, kind="stable")
     ranked = np.take_along_axis(measured, order, axis=1)

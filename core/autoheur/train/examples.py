@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from autoheur.dataset.grouping import statistics
 from autoheur.errors import InputError
 from autoheur.heuristic.model import Input
 from autoheur.train.learner import Examples, Floats
+from autoheur.train.noise import standard_errors
 from autoheur.types import Feature
 
 Columns = Mapping[str, NDArray[Any]]
@@ -80,7 +82,7 @@ class Selection:
 
     ``keys`` holds those raw features in that order, under names of its own. ``choices`` are the C choices that count
     for at least one problem, sorted. ``times`` (P x C, median milliseconds) and ``spread`` (P x C, relative standard
-    deviation) are NaN where a choice does not count.
+    deviation) and ``noise`` (P x C, standard error of the logarithm of the median) are NaN where a choice does not count.
     """
 
     keys: pl.DataFrame
@@ -88,6 +90,7 @@ class Selection:
     choices: tuple[str, ...]
     times: Floats
     spread: Floats
+    noise: Floats
     dropped: Dropped
 
     def __len__(self) -> int:
@@ -96,14 +99,17 @@ class Selection:
     def restrict(self, choices: Sequence[str]) -> Selection:
         """Only these choices, in this order (NaN where there is none here), and the problems left with two of them."""
         position = {choice: column for column, choice in enumerate(self.choices)}
-        times, spread = np.full((2, len(self), len(choices)), np.nan)
+        times, spread, noise = np.full((3, len(self), len(choices)), np.nan)
         for column, choice in enumerate(choices):
             if choice in position:
                 times[:, column] = self.times[:, position[choice]]
                 spread[:, column] = self.spread[:, position[choice]]
+                noise[:, column] = self.noise[:, position[choice]]
         kept = np.flatnonzero(_has_two(np.isfinite(times)))
         columns = {name: column[kept] for name, column in self.columns.items()}
-        return Selection(self.keys[kept], columns, tuple(choices), times[kept], spread[kept], self.dropped)
+        return Selection(
+            self.keys[kept], columns, tuple(choices), times[kept], spread[kept], noise[kept], self.dropped
+        )
 
 
 def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selection:
@@ -132,14 +138,14 @@ def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selec
     stages = [_has_two(stage) for stage in (measured, works, often, steady)]
     stages.append(stages[-1] & finite)
     left = [len(spread), *(int(stage.sum()) for stage in stages)]
-    dropped = Dropped(left[0], *(before - after for before, after in zip(left, left[1:], strict=False)))
+    dropped = Dropped(left[0], *(before - after for before, after in itertools.pairwise(left)))
 
     kept = np.flatnonzero(stages[-1])
     keys = _keys(dataset, features)[kept]
     sorting = sorted_order(keys)
     order = kept[sorting]
     by_name = sorted(range(len(dataset.choices)), key=lambda c: dataset.choices[c])
-    chosen = [c for c in by_name if steady[order, c].any()]
+    chosen = np.array([c for c in by_name if steady[order, c].any()], np.intp)
     where = np.ix_(order, chosen)
     return Selection(
         keys=keys[sorting],
@@ -147,6 +153,7 @@ def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selec
         choices=tuple(dataset.choices[c] for c in chosen),
         times=np.where(steady[where], found.median_ms[where], np.nan),
         spread=np.where(steady[where], spread[where], np.nan),
+        noise=np.where(steady[where], standard_errors(dataset)[where], np.nan),
         dropped=dropped,
     )
 
@@ -159,8 +166,8 @@ def _keys(dataset: Dataset, features: Sequence[Feature]) -> pl.DataFrame:
 
 def sorted_order(keys: pl.DataFrame) -> NDArray[np.intp]:
     """The permutation that sorts rows by all columns, the first one first."""
-    order: NDArray[np.intp] = keys.with_row_index("row").sort(keys.columns, maintain_order=True)["row"].to_numpy().astype(np.intp)
-    return order
+    order = keys.with_row_index("row").sort(keys.columns, maintain_order=True)["row"]
+    return order.to_numpy().astype(np.intp)
 
 
 def _has_two(counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -212,7 +219,8 @@ class Encoding:
     def examples(self, selection: Selection) -> Examples:
         """Encode problems. Choices unknown to the encoding are left out, and problems with fewer than two others."""
         known = selection.restrict(self.choices)
-        return Examples(self.inputs, self.choices, matrix(known.columns, self.inputs), known.times, known.spread)
+        columns = matrix(known.columns, self.inputs)
+        return Examples(self.inputs, self.choices, columns, known.times, known.spread, known.noise)
 
 
 def build_examples(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Examples:

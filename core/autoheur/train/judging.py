@@ -52,6 +52,7 @@ def _evaluate(artifact: Artifact, name: str, dataset: Dataset, tolerance: float,
         learner=str(artifact.provenance.get("learner", "")),
         params=dict(artifact.provenance.get("parameters", {})),
         tolerance=tolerance,
+        noise=known.noise,
         chosen=True,
         applies=_applies(artifact, known),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,13 +16,16 @@ def row_inputs(examples: Examples) -> tuple[Input, ...]:
     return (*examples.inputs, *(Input(choice=choice) for choice in examples.choices))
 
 
-def choice_rows(examples: Examples) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
+Real = TypeVar("Real", np.float32, np.float64)
+
+
+def choice_rows(examples: Examples, dtype: type[Real]) -> tuple[NDArray[Real], NDArray[np.intp], NDArray[np.intp]]:
     """Stack the choices that count, problem by problem, each in the order of ``examples.choices``.
 
-    Returns the matrix (R x (F + C)) and, per row, the positions of its problem and of its choice.
+    Returns the matrix (R x (F + C), of ``dtype``) and, per row, the positions of its problem and of its choice.
     """
     problem, choice = np.nonzero(np.isfinite(examples.times))
-    rows = np.zeros((len(problem), len(examples.inputs) + len(examples.choices)))
+    rows = np.zeros((len(problem), len(examples.inputs) + len(examples.choices)), dtype)
     rows[:, : len(examples.inputs)] = examples.matrix[problem]
     rows[np.arange(len(problem)), len(examples.inputs) + choice] = 1
     return rows, problem, choice

@@ -21,7 +21,9 @@ class Examples:
     ``inputs`` describes the F columns of ``matrix`` (P x F, float64). ``times`` (P x C) holds medians in
     milliseconds: NaN where a choice was not measured, did not pass the protocol's filter, or failed. ``spread``
     (P x C) is the relative standard deviation of the repetitions (0.02 is 2 %), NaN likewise. Every problem has at
-    least two finite times.
+    least two finite times. ``noise`` (P x C) is the standard error of the logarithm of each median, NaN likewise.
+    ``weights`` (P) says how much each problem counts in fitting; ``None`` is 1 for all, and a learner may have a
+    method that knows no weights.
     """
 
     inputs: tuple[Input, ...]
@@ -29,15 +31,39 @@ class Examples:
     matrix: Floats
     times: Floats
     spread: Floats
+    noise: Floats | None = None
+    weights: Floats | None = None
 
     def take(self, indices: NDArray[np.intp]) -> Examples:
         """The examples at ``indices``, in that order."""
         return attrs.evolve(
-            self, matrix=self.matrix[indices], times=self.times[indices], spread=self.spread[indices]
+            self,
+            matrix=self.matrix[indices],
+            times=self.times[indices],
+            spread=self.spread[indices],
+            noise=None if self.noise is None else self.noise[indices],
+            weights=None if self.weights is None else self.weights[indices],
         )
 
     def __len__(self) -> int:
         return len(self.matrix)
+
+
+def concatenate(parts: Sequence[Examples]) -> Examples:
+    """All examples of several parts, which have the same inputs and choices, in that order."""
+
+    def join(arrays: Sequence[Floats | None]) -> Floats | None:
+        present = [array for array in arrays if array is not None]
+        return np.concatenate(present) if len(present) == len(arrays) else None
+
+    return attrs.evolve(
+        parts[0],
+        matrix=np.concatenate([part.matrix for part in parts]),
+        times=np.concatenate([part.times for part in parts]),
+        spread=np.concatenate([part.spread for part in parts]),
+        noise=join([part.noise for part in parts]),
+        weights=join([part.weights for part in parts]),
+    )
 
 
 class FittedModel(Protocol):

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
+import numpy as np
+from numpy.typing import NDArray
 
 from autoheur.errors import InputError
 from autoheur.heuristic.model import Policy
@@ -19,11 +21,12 @@ from autoheur.train.search import Candidate, Progress
 class Options:
     """What the user asks of a heuristic.
 
-    ``max_wrong_rate`` bounds the rate of wrong decisions, with ``confidence``. A choice up to ``tolerance`` times
-    slower than the best is good enough. ``seed`` is that of random splits.
+    ``max_wrong_rate`` bounds the rate of wrong decisions among all problems, with ``confidence``; ``None`` is the
+    protocol's default, or as close to it as the data supports. A choice up to ``tolerance`` times slower than the best
+    is good enough; at 1 every choice but the quickest is wrong. ``seed`` is that of random splits.
     """
 
-    max_wrong_rate: float = 0.001
+    max_wrong_rate: float | None = None
     confidence: float = 0.95
     tolerance: float = 1.05
     seed: int = 42
@@ -33,8 +36,9 @@ class Options:
         InputError: a value out of its range.
         """
         for name in ("max_wrong_rate", "confidence"):
-            if not 0 < getattr(self, name) < 1:
-                raise InputError(f"{name.replace('_', ' ')} must be between 0 and 1, not {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and not 0 < value < 1:
+                raise InputError(f"{name.replace('_', ' ')} must be between 0 and 1, not {value}")
         if not self.tolerance >= 1:
             raise InputError(f"tolerance must be at least 1 (1.05 allows 5 % slower), not {self.tolerance}")
         if not 0 <= self.seed < 2**32:
@@ -46,12 +50,14 @@ class Data:
     """Examples for training and judging, all with the same inputs and choices.
 
     ``train`` and ``val`` may be used in any way, ``test`` (where there is one) and ``evals`` are only judged.
+    ``within`` says of their problems whether they lie within the ranges and categories of train and val.
     """
 
     train: Examples
     val: Examples
     test: Examples | None = None
     evals: Mapping[str, Examples] = attrs.field(factory=dict)
+    within: Mapping[str, NDArray[np.bool_]] = attrs.field(factory=dict)
 
     def named(self) -> dict[str, Examples]:
         """Every set under its name, in the order of the result table."""
@@ -65,7 +71,7 @@ class Data:
 class Outcome:
     """The model a protocol settles on, the policy for it, and the rows of the result table, chosen or not.
 
-    ``notes`` are lines for the user.
+    ``notes`` are lines for the user; ``evidence`` is what the artifact's provenance says of the threshold.
     """
 
     learner: Learner
@@ -74,12 +80,14 @@ class Outcome:
     policy: Policy
     rows: Sequence[Row]
     notes: Sequence[str] = ()
+    evidence: Mapping[str, Any] = attrs.field(factory=dict)
 
 
 class TrainingProtocol(Protocol):
     """How candidates are fitted, compared and given a threshold.
 
-    ``rule`` filters train, val and test; datasets of ``Data.evals`` are not filtered.
+    ``rule`` filters train, val and test; datasets of ``Data.evals`` are not filtered. With ``published_features_only``
+    the features that are not ``Feature.published`` are left out. ``default_learner`` is used where none is asked for.
     """
 
     @property
@@ -90,6 +98,12 @@ class TrainingProtocol(Protocol):
 
     @property
     def rule(self) -> Filter: ...
+
+    @property
+    def published_features_only(self) -> bool: ...
+
+    @property
+    def default_learner(self) -> str: ...
 
     def run(
         self, data: Data, candidates: Sequence[Candidate], options: Options, progress: Progress | None

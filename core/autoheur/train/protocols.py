@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from autoheur.errors import InputError
 from autoheur.train.autoheuristic import AutoHeuristic
+from autoheur.train.calibrated import Calibrated
 from autoheur.train.protocol import TrainingProtocol
 
-PROTOCOLS: Mapping[str, TrainingProtocol] = {protocol.name: protocol for protocol in (AutoHeuristic(),)}
+PROTOCOLS: Mapping[str, TrainingProtocol] = {protocol.name: protocol for protocol in (Calibrated(), AutoHeuristic())}
 
-DEFAULT = AutoHeuristic.name
+DEFAULT = Calibrated.name
 
 
 def get(name: str) -> TrainingProtocol:

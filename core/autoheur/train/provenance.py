@@ -35,6 +35,7 @@ def describe(
         "parameters": dict(outcome.parameters),
         "protocol": protocol,
         "options": attrs.asdict(options),
+        **({"calibration": dict(outcome.evidence)} if outcome.evidence else {}),
         "metrics": {row.dataset: metrics(row) for row in outcome.rows if row.chosen},
         "versions": versions(),
         "date": date(),

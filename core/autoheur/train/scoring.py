@@ -85,3 +85,22 @@ def score(forest: Forest, matrix: Floats, choices: tuple[str, ...]) -> Floats:
             else:
                 scores[:, position] += common[:, 0]
     return scores
+
+
+def comparisons(forest: Forest, matrix: Floats) -> float:
+    """The mean number of comparisons that one evaluation of the forest takes on these problems (P x F).
+
+    In a forest of layout ``row`` one evaluation is that of one choice; indicators of choices count as 0.
+    """
+    inputs = np.zeros((len(matrix), max(1, len(forest.inputs))), np.dtype(forest.precision))
+    inputs[:, [position for position, column in enumerate(forest.inputs) if column.choice is None]] = matrix
+    flat, starts = inputs.ravel(), np.arange(len(matrix)) * inputs.shape[1]
+    steps = 0.0
+    for tree in forest.trees:
+        depths = [0] * len(tree.feature)
+        for node, feature in enumerate(tree.feature):
+            if feature >= 0:  # children come after their parent
+                depths[tree.left[node]] = depths[tree.right[node]] = depths[node] + 1
+        by_depth = attrs.evolve(tree, value=[[float(depth)] for depth in depths])
+        steps += float(_Arrays.of(by_depth, 1).outputs(flat, starts).sum())
+    return steps / max(1, len(matrix))

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from autoheur.dataset.combine import combine
 from autoheur.dataset.dataset import Dataset
@@ -46,7 +47,7 @@ class TrainRequest:
     learners: Sequence[Learner]
     protocol: str = protocols.DEFAULT
     grid: Mapping[str, Sequence[Any]] = attrs.field(factory=dict)
-    options: Options = Options()
+    options: Options = attrs.field(factory=Options)
     precondition: str | None = None
     device: Fingerprint | None = None
     name: str | None = None
@@ -73,6 +74,8 @@ def train(request: TrainRequest) -> TrainResult:
     if not request.learners:
         raise InputError("no learner was asked for")
     tasks = candidates(request.learners, request.grid)
+    if protocol.published_features_only:
+        request = attrs.evolve(request, features=[feature for feature in request.features if feature.published])
     prepared = _prepare(request, protocol.rule)
     outcome = protocol.run(prepared.data, tasks, request.options, request.progress)
     model = without_unused_inputs(outcome.model.forest())
@@ -88,7 +91,7 @@ def train(request: TrainRequest) -> TrainResult:
         model=model,
         policy=outcome.policy,
         precondition=Precondition(device, request.precondition),
-        seen=_seen(request.features, [prepared.data.train, prepared.data.val]),
+        seen=dict(prepared.seen),
         provenance=describe(outcome, protocol.name, request.options, parts, prepared.split),
     )
     return TrainResult(artifact, tuple(outcome.rows), (*prepared.notes, *outcome.notes))
@@ -98,6 +101,7 @@ def train(request: TrainRequest) -> TrainResult:
 class _Prepared:
     data: Data
     train: Dataset
+    seen: Mapping[str, Seen]
     split: str | None
     notes: Sequence[str]
 
@@ -113,9 +117,7 @@ def _prepare(request: TrainRequest, rule: Filter) -> _Prepared:
             selections[part] = _select(combine(given), request, rule, part)
     encoding = Encoding.of([selections[part] for part in ("train", "val") if part in selections], request.features)
     filtered = {part: (selection, rule) for part, selection in selections.items()}
-    unfiltered = {
-        name: (_select(data, request, UNFILTERED, name), UNFILTERED) for name, data in request.evals.items()
-    }
+    unfiltered = {name: (_select(data, request, UNFILTERED, name), UNFILTERED) for name, data in request.evals.items()}
     examples = {}
     for part, (selection, part_rule) in {**filtered, **unfiltered}.items():
         examples[part] = _encode(encoding, selection, part)
@@ -124,8 +126,10 @@ def _prepare(request: TrainRequest, rule: Filter) -> _Prepared:
             notes.append(f"{part}: {selection.dropped.count:,} of {total:,} problems left out ({reasons})")
     split = _split(examples, request.options.seed)
     evals = {name: examples[name] for name in request.evals}
-    data = Data(examples["train"], examples["val"], examples.get("test"), evals)
-    return _Prepared(data, train, split, notes)
+    seen = _seen(request.features, [examples["train"], examples["val"]])
+    within = {part: _within(seen, examples[part]) for part in examples if part not in ("train", "val")}
+    data = Data(examples["train"], examples["val"], examples.get("test"), evals, within)
+    return _Prepared(data, train, seen, split, notes)
 
 
 def _check_parts(request: TrainRequest) -> None:
@@ -204,3 +208,19 @@ def _seen(features: Iterable[Feature], examples: Sequence[Examples]) -> dict[str
             present = [inputs[position].category for position in columns if high[position] > 0]
             seen[feature.name] = Seen(categories=sorted(str(category) for category in present))
     return seen
+
+
+def _within(seen: Mapping[str, Seen], examples: Examples) -> NDArray[np.bool_]:
+    """Which problems (P) an artifact's guard lets through."""
+    within = np.ones(len(examples), bool)
+    known = {name: np.zeros(len(examples), bool) for name, range_ in seen.items() if range_.categories is not None}
+    for position, column in enumerate(examples.inputs):
+        found = seen.get(str(column.feature))
+        if found is None:
+            continue
+        values = examples.matrix[:, position]
+        if found.low is not None and found.high is not None:
+            within &= (values >= found.low) & (values <= found.high)
+        elif found.categories is not None and column.category in found.categories:
+            known[str(column.feature)] |= values > 0
+    return within & np.logical_and.reduce([np.ones(len(examples), bool), *known.values()])

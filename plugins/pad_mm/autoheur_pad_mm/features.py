@@ -72,7 +72,7 @@ SIZES = (
 )
 
 STRIDES = tuple(
-    Feature(f"{operand}_stride_{dim}", description=f"elements from one index of dimension {dim} to the next", integer=True)
+    Feature(f"{operand}_stride_{dim}", description=f"stride of {operand}'s dimension {dim} in elements", integer=True)
     for operand in ("mat1", "mat2")
     for dim in (0, 1)
 )

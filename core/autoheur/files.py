@@ -36,3 +36,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if temporary is not None:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file whole or not at all.
+
+    Raises:
+        InputError: see :func:`replacing`.
+    """
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,194 @@
+"""The default protocol: cross-fitting, and a threshold with a bound on the rate of wrong decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from autoheur.heuristic.model import Policy
+from autoheur.train import calibration, noise
+from autoheur.train.crossfit import CrossFit, cross_fit, folds
+from autoheur.train.evaluation import Decisions, Mask, Row, decide_all, is_best, judge
+from autoheur.train.examples import UNFILTERED
+from autoheur.train.learner import Examples, Floats, concatenate
+from autoheur.train.preference import Cost, prefer
+from autoheur.train.protocol import Data, Options, Outcome
+from autoheur.train.search import Candidate, Progress, label
+
+MAX_WRONG_RATE = 0.001
+"""The bound on the rate of wrong decisions where none is asked for and the data can support it."""
+
+LOOSEST_RATE = 0.1
+"""Where none is asked for and the data cannot support :data:`MAX_WRONG_RATE`, bounds up to this one are used instead."""
+
+
+@attrs.frozen
+class Risk:
+    """How many wrong decisions out of fold are allowed, and what that shows.
+
+    ``allowed`` wrong among ``problems`` bound the rate by ``rate``, with ``confidence`` for each candidate (stricter
+    than asked where several are compared, so that it holds for all of them together). ``allowed`` is ``None`` where the
+    data supports no decisions at all.
+    """
+
+    problems: int
+    rate: float
+    confidence: float
+    allowed: int | None
+    note: str | None = None
+
+
+def plan(problems: int, options: Options, candidates: int) -> Risk:
+    """Work out what ``problems`` can show. With several candidates the confidence is Bonferroni's, for the best of them.
+
+    Where no rate is asked for and there are too few problems for the usual one, the rate is the smallest that leaves
+    room for one wrong decision, because no room would let a single outlier prevent every decision.
+    """
+    confidence = 1 - (1 - options.confidence) / candidates
+    rate = MAX_WRONG_RATE if options.max_wrong_rate is None else options.max_wrong_rate
+    allowed = calibration.allowed_wrong(problems, rate, confidence)
+    if allowed is not None:
+        return Risk(problems, rate, confidence, allowed)
+    needed = calibration.problems_needed(rate, confidence)
+    supported = calibration.upper_bound(1, problems, confidence)
+    few = (
+        f"{problems:,} problems cannot show that at most {rate:.3%} of the decisions are wrong with {options.confidence:.0%} "
+        f"confidence: that takes {needed:,}"
+    )
+    if supported > LOOSEST_RATE:
+        return Risk(problems, rate, confidence, None, f"{few}. The heuristic decides nothing; measure more problems")
+    if options.max_wrong_rate is not None:
+        hint = f"measure more problems, or ask for --max-wrong-rate {_rounded_up(supported)}, which they support"
+        return Risk(problems, rate, confidence, None, f"{few}. The heuristic decides nothing; {hint}")
+    return Risk(problems, supported, confidence, 1, f"{few}. The bound is {supported:.2%} instead")
+
+
+def _rounded_up(rate: float) -> float:
+    """Two significant digits, rounded up, so that asking for it works."""
+    text = f"{rate:.1e}"
+    return float(text) if float(text) >= rate else float(f"{rate + 10 ** (int(text[-3:]) - 1) / 2:.1e}")
+
+
+@attrs.frozen(eq=False)
+class _Trial:
+    """One cross-fitted candidate with its policy; ``decisions`` are out of fold."""
+
+    fit: CrossFit
+    policy: Policy
+    decisions: Decisions
+    cost: Cost
+
+    @property
+    def coverage(self) -> float:
+        return float(self.decisions.decided.mean())
+
+
+class Calibrated:
+    """Cross-fit on train and val together and set the threshold by an exact bound on the rate of wrong decisions.
+
+    The scores that calibrate come from models that have not seen the problem; the artifact's model is fitted to all of
+    them, so it is at least as good, and the threshold is handed on to it. The rows for train and val are out-of-fold
+    figures.
+    """
+
+    name = "calibrated"
+    description = "cross-fitting, and the threshold that bounds the rate of wrong decisions"
+    rule = UNFILTERED
+    published_features_only = False
+    default_learner = "gradient_boosting"
+
+    def run(self, data: Data, candidates: Sequence[Candidate], options: Options, progress: Progress | None) -> Outcome:
+        """Run all candidates; of those with about the greatest coverage the cheapest is chosen."""
+        examples = concatenate([data.train, data.val])
+        examples = attrs.evolve(examples, weights=noise.weights(examples.times, examples.noise))
+        counts = noise.resolved(examples.times, examples.noise, options.tolerance)
+        risk = plan(int(counts.sum()), options, len(candidates))
+        parts = folds(examples, options.seed)
+        trials = [
+            _calibrate(fit, examples, counts, risk, options) for fit in cross_fit(examples, candidates, parts, progress)
+        ]
+        best, why = prefer([(label(trial.fit.candidate), trial.coverage, trial.cost) for trial in trials])
+        rows = [
+            row for position, trial in enumerate(trials) for row in _rows(trial, data, options, chosen=position == best)
+        ]
+        chosen = trials[best]
+        learner, parameters = chosen.fit.candidate
+        notes = [*_notes(examples, counts, risk, options, len(parts)), *([why] if why else [])]
+        evidence = _evidence(chosen, risk, len(parts))
+        return Outcome(learner, parameters, chosen.fit.model, chosen.policy, rows, notes, evidence)
+
+
+def _wrong(decisions: Decisions, examples: Examples, tolerance: float) -> Mask:
+    """Whether the best-scored choice is a mistake; at a tolerance of 1 as the published figures count them."""
+    if tolerance == 1:
+        return ~is_best(decisions.choice, examples.times)
+    return noise.too_slow(examples.times, examples.noise, decisions.choice, tolerance)
+
+
+def _calibrate(fit: CrossFit, examples: Examples, counts: Mask, risk: Risk, options: Options) -> _Trial:
+    learner, _ = fit.candidate
+    available = np.isfinite(examples.times)
+    policy = Policy(learner.statistic, calibration.NEVER, guard=True)
+    if risk.allowed is not None:
+        ranked = decide_all(fit.scores, available, policy)
+        wrong = _wrong(ranked, examples, options.tolerance)
+        policy = attrs.evolve(policy, threshold=calibration.threshold_for(ranked.confidence, wrong & counts, risk.allowed))
+    decisions = decide_all(fit.scores, available, policy)
+    return _Trial(fit, policy, decisions, Cost.of(fit.model.forest(), examples.matrix, len(examples.choices)))
+
+
+def _rows(trial: _Trial, data: Data, options: Options, chosen: bool) -> list[Row]:
+    learner, parameters = trial.fit.candidate
+    middle = len(data.train)
+    out_of_fold = {"train": trial.fit.scores[:middle], "val": trial.fit.scores[middle:]}
+
+    def row(name: str, examples: Examples) -> Row:
+        scores: Floats = out_of_fold[name] if name in out_of_fold else trial.fit.model.scores(examples.matrix)
+        return judge(
+            scores,
+            examples.times,
+            trial.policy,
+            dataset=name,
+            learner=learner.name,
+            params=parameters,
+            tolerance=options.tolerance,
+            noise=examples.noise,
+            chosen=chosen,
+            applies=data.within.get(name),
+        )
+
+    return [row(name, examples) for name, examples in data.named().items()]
+
+
+def _notes(examples: Examples, counts: Mask, risk: Risk, options: Options, parts: int) -> list[str]:
+    meaning = "not the quickest" if options.tolerance == 1 else f"slower than {options.tolerance:g} times the best"
+    notes = [f"train and val figures are out of fold: {parts} models, each judged on the problems it has not seen"]
+    if not counts.all():
+        hidden = int((~counts).sum())
+        notes.append(
+            f"{hidden:,} of {len(examples):,} problems do not count in the bound: the noise of their measurements hides "
+            f"differences of {options.tolerance:g}"
+        )
+    if risk.note:
+        notes.append(risk.note)
+    if risk.allowed is not None:
+        notes.append(
+            f"at most {risk.allowed} wrong ({meaning}) among {risk.problems:,} problems: fewer than {risk.rate:.2%} "
+            f"wrong of all problems like these, with {options.confidence:.0%} confidence"
+        )
+    return notes
+
+
+def _evidence(trial: _Trial, risk: Risk, parts: int) -> dict[str, Any]:
+    """What the artifact's provenance says of its calibration; all of it out of fold."""
+    return {
+        "problems": risk.problems,
+        "folds": parts,
+        "allowed_wrong": risk.allowed,
+        "max_wrong_rate": risk.rate,
+        "confidence_each": risk.confidence,
+        "coverage": trial.coverage,
+    }

@@ -1,0 +1,110 @@
+"""How sure the measurements themselves are: standard errors of times, and what they let one call wrong."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from autoheur.dataset.dataset import Dataset
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SIGNIFICANCE = 2.0
+"""A difference counts when it exceeds this many standard errors (two-sided 95 % for normal noise)."""
+
+PRIOR = 4.0
+"""How many repetitions' worth of trust the noise typical of a dataset gets beside that of a choice's own few."""
+
+LEAST_WEIGHT = 0.1
+"""What a problem weighs in training whose times do not differ at all."""
+
+_ROBUST_COUNT = 5
+_MAD_TO_STD = 1.4826
+_MEDIAN_VARIANCE = math.pi / 2
+
+
+def standard_errors(dataset: Dataset) -> Floats:
+    """The standard error of the logarithm of each median time: problems x choices, NaN where nothing was measured.
+
+    0.01 says that a median is known to about 1 %. The scale of the noise comes from the median absolute deviation of
+    the logarithms, which a few interrupted repetitions do not move, or with fewer than five repetitions from their
+    standard deviation. Few repetitions say little about their own noise, so the scale is drawn towards the one typical
+    of the dataset (as in Smyth, Statistical Applications in Genetics and Molecular Biology 2004). The median of normal
+    values has pi/2 times the variance of their mean.
+    """
+    shape = (len(dataset.problems), len(dataset.choices))
+    log = pl.col("time_ms").log()
+    found = (
+        dataset.rows.filter(pl.col("time_ms").is_finite() & (pl.col("time_ms") > 0))
+        .group_by("problem", "choice")
+        .agg(
+            pl.len().alias("count"),
+            log.std().alias("std"),
+            (log - log.median()).abs().median().alias("mad"),
+        )
+    )
+    where = (found["problem"].to_numpy(), found["choice"].to_numpy())
+    count = found["count"].to_numpy().astype(np.float64)
+    std = found["std"].cast(pl.Float64).fill_null(math.nan).to_numpy()
+    scale = np.where(count >= _ROBUST_COUNT, _MAD_TO_STD * found["mad"].to_numpy(), std)
+    several = count > 1
+    typical = float(np.median(scale[several] ** 2)) if several.any() else 0.0
+    own = np.where(several, count - 1, 0.0)
+    variance = (own * np.where(several, scale, 0.0) ** 2 + PRIOR * typical) / (own + PRIOR)
+    errors = np.full(shape, np.nan)
+    errors[where] = np.sqrt(_MEDIAN_VARIANCE * variance / count)
+    return errors
+
+
+def too_slow(times: Floats, noise: Floats | None, choice: NDArray[np.intp], tolerance: float) -> Mask:
+    """Whether taking ``choice`` (P) is a mistake beyond tolerance and noise, where ``times`` are P x C.
+
+    The choice must be more than ``tolerance`` times slower than the best, and the difference significant. With a
+    ``tolerance`` of 1 every slower choice is a mistake, whatever the noise.
+    """
+    rows = np.arange(len(times))
+    best = np.where(np.isfinite(times), times, np.inf).argmin(axis=1)
+    lost = np.log(times[rows, choice] / times[rows, best])
+    slow: Mask = lost > math.log(tolerance)
+    if noise is None or tolerance == 1:
+        return slow
+    return slow & (lost > SIGNIFICANCE * np.hypot(noise[rows, choice], noise[rows, best]))
+
+
+def resolved(times: Floats, noise: Floats | None, tolerance: float) -> Mask:
+    """Whether a problem's measurements say anything at this tolerance (P).
+
+    They do when the best choice differs from the runner-up significantly, or when a difference as large as the
+    tolerance would have been significant. Elsewhere a decision is neither right nor wrong. With a ``tolerance`` of 1
+    every problem counts.
+    """
+    if noise is None or tolerance == 1:
+        return np.ones(len(times), bool)
+    gap, error = _gap(times, noise)
+    return (gap > SIGNIFICANCE * error) | (SIGNIFICANCE * error <= math.log(tolerance))
+
+
+def weights(times: Floats, noise: Floats | None) -> Floats:
+    """What each problem weighs in training (P): the share of the squared gap that noise does not explain.
+
+    1 for a clear winner, :data:`LEAST_WEIGHT` for times that do not differ.
+    """
+    if noise is None:
+        return np.ones(len(times))
+    gap, error = _gap(times, noise)
+    with np.errstate(invalid="ignore"):
+        share = np.where(error > 0, gap**2 / (gap**2 + error**2), 1.0)
+    return np.maximum(share, LEAST_WEIGHT)
+
+
+def _gap(times: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """Logarithm of the runner-up's time over the best's, and its standard error (both P)."""
+    order = np.argsort(np.where(np.isfinite(times), times, np.inf), axis=1, kind="stable")[:, :2]
+    best, second = np.take_along_axis(times, order, axis=1).T
+    errors = np.take_along_axis(noise, order, axis=1)
+    gap: Floats = np.log(second / best)
+    return gap, np.hypot(errors[:, 0], errors[:, 1])
