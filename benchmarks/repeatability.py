@@ -29,13 +29,17 @@ Times = dict[tuple[int, str], list[float]]
 
 @attrs.frozen
 class Comparison:
-    """What two collections of the same problems have in common; shares of problems."""
+    """What two collections of the same problems have in common; shares of problems.
+
+    ``quiet`` problems were measured both times while the reference kernel's time was as usual.
+    """
 
     problems: int
     agree: float
+    quiet: int
+    agree_when_quiet: float
     same_winner: float
     median_difference: float
-    quiet_batches: float
 
 
 def repetitions(dataset: Dataset) -> Times:
@@ -44,6 +48,11 @@ def repetitions(dataset: Dataset) -> Times:
     for problem, choice, time_ms in dataset.rows.iter_rows():
         times.setdefault((problem, dataset.choices[choice]), []).append(time_ms)
     return times
+
+
+def quiet_problems(dataset: Dataset) -> list[bool]:
+    """Whether each problem was measured in a quiet batch."""
+    return [batch["quiet"] for batch in dataset.environment["batches"] for _ in range(batch["problems"])]
 
 
 def spread(times: Sequence[float]) -> float:
@@ -80,14 +89,17 @@ def compare(first: Dataset, second: Dataset, deviations: float) -> Comparison:
     same = []
     for problem in problems:
         winners = [winner(times, problem, first.choices) for times in (one, other)]
-        same.append(winners[0] == winners[1] or within_noise(*(one[problem, choice] for choice in winners), deviations))
-    batches = [batch["quiet"] for dataset in (first, second) for batch in dataset.environment["batches"]]
+        first_winner, second_winner = (one[problem, choice] for choice in winners)
+        same.append(winners[0] == winners[1] or within_noise(first_winner, second_winner, deviations))
+    calm = zip(quiet_problems(first), quiet_problems(second), strict=True)
+    quiet = [agreed for agreed, both in zip(agree, calm, strict=True) if all(both)]
     return Comparison(
         problems=len(problems),
         agree=statistics.fmean(agree),
+        quiet=len(quiet),
+        agree_when_quiet=statistics.fmean(quiet) if quiet else math.nan,
         same_winner=statistics.fmean(same),
         median_difference=statistics.median(difference(one[key], other[key]) for key in one),
-        quiet_batches=statistics.fmean(batches),
     )
 
 
@@ -105,15 +117,14 @@ def main() -> None:
         for run in ("first", "second"):
             out = Path(folder) / f"{run}.parquet"
             result = collect(operator, out, arguments.device, problems=arguments.problems, seed=arguments.seed)
-            print(
-                f"{run} collection: {result.problems} problems, {result.repetitions} repetitions, {result.seconds:.0f} s"
-            )
+            spent = f"{result.repetitions} repetitions in {result.seconds:.0f} s"
+            print(f"{run} collection: {result.problems} problems, {spent}")
             datasets.append(read_parquet(out))
     comparison = compare(datasets[0], datasets[1], arguments.deviations)
     print(f"medians agree within the stored noise: {comparison.agree:.1%} of {comparison.problems} problems")
+    print(f"of those measured on a quiet machine:  {comparison.agree_when_quiet:.1%} of {comparison.quiet} problems")
     print(f"same winner, or a tie:                 {comparison.same_winner:.1%}")
     print(f"median difference of two medians:      {comparison.median_difference:.2%}")
-    print(f"batches measured on a quiet machine:   {comparison.quiet_batches:.1%}")
 
 
 if __name__ == "__main__":

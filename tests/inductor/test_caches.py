@@ -78,7 +78,7 @@ def compile_():
 report = {"plain": compile_()}
 with autoheur.enabled():
     report["enabled"] = compile_()
-    report["decisions"] = [record.taken for record in autoheur.last_decisions()]
+    report["decisions"] = [record.choice for record in autoheur.last_decisions()]
 print(json.dumps(report))
 """
 
@@ -97,8 +97,8 @@ def test_a_new_process_in_the_same_cache_folder(bench: Any) -> None:
     bench.put("pad_mm", "orig")
     assert run(bench.folder) == {"plain": [0, 1], "enabled": [0, 1], "decisions": ["orig"]}
     assert run(bench.folder) == {"plain": [1, 0], "enabled": [1, 0], "decisions": []}
-    bench.put("pad_mm", "pad")
-    assert run(bench.folder) == {"plain": [1, 0], "enabled": [0, 1], "decisions": ["pad"]}
+    bench.put("pad_mm", None)  # its answer needs no C++ compiler, as padding would
+    assert run(bench.folder) == {"plain": [1, 0], "enabled": [0, 1], "decisions": [None]}
 
 
 def key(**settings: Any) -> str:
@@ -203,9 +203,7 @@ def test_inductors_padding_cache_has_no_say(bench: Any, graphs: Any, gates: Any)
     assert (graphs.pads > 0, gates.calls) == (True, 2), "and are used again"
 
 
-def test_inductors_memoizer_has_no_say(
-    bench: Any, graphs: Any, gates: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inductors_memoizer_has_no_say(bench: Any, graphs: Any, gates: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from torch._inductor.fx_passes import pad_mm
 
     plain = pad_mm._should_pad

@@ -62,9 +62,7 @@ def model(a: Any, b: Any) -> Any:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_faulty_plugin(
-    bench: Any, graphs: Any, gates: Any, fault: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_faulty_plugin(bench: Any, graphs: Any, gates: Any, fault: str, caplog: pytest.LogCaptureFixture) -> None:
     bench.put("pad_mm", "orig")
     gates.times = (2.0, 1.0)  # Inductor pads
     extract, part = FAULTS[fault]

@@ -87,15 +87,21 @@ def test_shadow_decides_lets_inductor_measure_and_keeps_both(
 
 def comparison(**changes: Any) -> str:
     row = {
-        "operator": "pad_mm", "heuristic": "h", "choice": "pad", "inductor": "pad", "times_ms": {"orig": 2.0, "pad": 1.0},
-        "inductor_ms": 10.0, "decision_ms": 1.0,
+        "operator": "pad_mm", "heuristic": "h", "choice": "pad", "inductor": "pad",
+        "times_ms": {"orig": 2.0, "pad": 1.0}, "inductor_ms": 10.0, "decision_ms": 1.0,
     }  # fmt: skip
     return json.dumps({**row, **changes})
 
 
 def test_a_report_adds_up_files_per_operator_and_heuristic_and_skips_torn_lines(tmp_path: Path) -> None:
     first, second = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
-    lines = [comparison(), comparison(choice="orig"), comparison(choice=None), comparison(times_ms={}), comparison()[:40]]
+    lines = [
+        comparison(),
+        comparison(choice="orig"),
+        comparison(choice=None),
+        comparison(times_ms={}),
+        comparison()[:40],
+    ]
     first.write_text("\n".join(lines))
     second.write_text(comparison(operator="bmm", heuristic=None, choice=None) + "\n[]\n" + comparison(inductor_ms="x"))
     report = shadow.report([first, second])
@@ -129,7 +135,12 @@ def test_the_report_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_one_warning(
-    bench: Any, graphs: Any, gates: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    bench: Any,
+    graphs: Any,
+    gates: Any,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("AUTOHEUR_HOME", str(tmp_path / "file"))
@@ -150,9 +161,7 @@ def test_a_debug_line_tells_everything_of_a_decision(bench: Any, graphs: Any, ca
     assert line.endswith(" us")
 
 
-def test_a_decision_is_an_event_of_the_compile_trace(
-    bench: Any, graphs: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_decision_is_an_event_of_the_compile_trace(bench: Any, graphs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from torch._logging import _internal
 
     events: list[tuple[Any, Any]] = []

@@ -184,7 +184,9 @@ def test_what_somebody_else_wrapped_around_ours_stays_theirs(bench: Any, graphs:
     assert pad_mm._should_pad is original
 
 
-@pytest.mark.parametrize(("arguments", "part"), [({"mode": "on"}, "use, collect, shadow"), ({"time_budget": 0}, "positive")])
+@pytest.mark.parametrize(
+    ("arguments", "part"), [({"mode": "on"}, "use, collect, shadow"), ({"time_budget": 0}, "positive")]
+)
 def test_wrong_settings_are_refused_and_change_nothing(
     untouched: dict[str, int], arguments: dict[str, Any], part: str
 ) -> None:

@@ -25,11 +25,11 @@ def make_examples() -> Callable[..., Examples]:
                 random.integers(0, 2, problems).astype(float),
             ]
         )
-        slow = np.arange(len(choices)) + matrix[:, :1]
-        times = matrix[:, 1:2] * (1 + (slow % len(choices)) / 3) * random.uniform(0.95, 1.05, (problems, len(choices)))
-        if len(choices) > 2:
-            times[random.random(times.shape) < 0.2] = np.nan
-            times[:, :2] = np.where(np.isnan(times[:, :2]), 1.0, times[:, :2])
+        # Each choice is best in a range of the first input, the ranges in another order for the other dtype.
+        place = matrix[:, :1] / 10 * len(choices)
+        slow = 1 + np.abs(np.where(matrix[:, 2:] > 0, place, len(choices) - place) - np.arange(len(choices)) - 0.5)
+        times = matrix[:, 1:2] * slow * random.uniform(0.95, 1.05, (problems, len(choices)))
+        times[:, 2:][random.random(times[:, 2:].shape) < 0.2] = np.nan
         inputs = (Input("m"), Input("size"), Input("dtype", "x"))
         return Examples(inputs, tuple(choices), matrix, times, np.zeros_like(times))
 

@@ -10,7 +10,7 @@ import torch
 
 from autoheur import default_registry, formula
 from autoheur.registry import OperatorPlugin
-from autoheur.types import Operand, Problem
+from autoheur.types import FeatureKind, Operand, Problem
 from autoheur_addmm.features import bias_form, bias_shape
 
 OPERATORS = ("pad_mm", "bmm", "addmm")
@@ -60,7 +60,7 @@ def test_pad_mm_sees_what_inductor_logs(
 def test_declared_features_are_those_extracted_and_their_formulas_hold(operator: str) -> None:
     plugin = default_registry().operator(operator)
     assert list(example(plugin)) == [feature.name for feature in plugin.raw_features]
-    kinds = {feature.name: feature.kind for feature in plugin.raw_features}
+    kinds: dict[str, FeatureKind] = {feature.name: feature.kind for feature in plugin.raw_features}
     integers = frozenset(feature.name for feature in plugin.raw_features if feature.integer)
     for feature in plugin.features:
         if feature.formula is not None:

@@ -67,7 +67,9 @@ def random_rows() -> Callable[..., list[LogRow]]:
                 noise = random.choice([0, 0.01, 0.01, 0.2])
                 for _ in range(random.choice([0, 2, 3, 3, 3, 3, 4, 5])):
                     failed = random.random() < 0.01
-                    found.append((m, n, dtype, choice, float("inf") if failed else time * (1 + noise * random.random())))
+                    found.append(
+                        (m, n, dtype, choice, float("inf") if failed else time * (1 + noise * random.random()))
+                    )
         random.shuffle(found)
         return found
 

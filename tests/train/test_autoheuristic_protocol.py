@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from autoheur_learners.regression_tree import RegressionTree
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeRegressor
 
@@ -20,6 +19,7 @@ from autoheur.train.learner import Examples, FittedModel, Floats
 from autoheur.train.protocol import Data, Options
 from autoheur.train.training import TrainRequest, train
 from autoheur.types import Feature
+from autoheur_learners.regression_tree import RegressionTree
 
 Row = tuple[int, int, str, str, float]
 MakeDataset = Callable[..., Dataset]
@@ -38,9 +38,10 @@ class Slow:
             medians = {}
             for choice in sorted(groups[key]):
                 times = groups[key][choice]
-                if len(times) >= 3 and math.inf not in times:
-                    if statistics.stdev(times) / statistics.mean(times) * 100 <= 5:
-                        medians[choice] = statistics.median(times)
+                if len(times) < 3 or math.inf in times:
+                    continue
+                if statistics.stdev(times) / statistics.mean(times) * 100 <= 5:
+                    medians[choice] = statistics.median(times)
             if len(medians) >= 2:
                 self.problems[key] = medians
         self.dtypes = list(dict.fromkeys(dtype for _, _, dtype in self.problems))
@@ -59,7 +60,9 @@ class Slow:
         rest, test = train_test_split(numbers, test_size=0.2, random_state=42)
         train, val = train_test_split(rest, test_size=0.25, random_state=42)
         keys = list(self.problems)
-        return {name: [keys[i] for i in sorted(part)] for name, part in (("train", train), ("val", val), ("test", test))}
+        return {
+            name: [keys[i] for i in sorted(part)] for name, part in (("train", train), ("val", val), ("test", test))
+        }
 
     def fit(self, keys: Sequence[tuple[int, int, str]], depth: int, leaf: int) -> Any:
         rows, targets = [], []
@@ -97,7 +100,8 @@ def test_the_table_equals_that_of_the_slow_method(
 ) -> None:
     rows = random_rows(seed, 150, choices)
     slow = Slow(rows)
-    expected, correct = [], []
+    expected: list[tuple[Any, ...]] = []
+    correct: list[int] = []
     for depth in (2, 4):
         for leaf in (1, 3):
             split = slow.split()

@@ -24,9 +24,7 @@ def figures(scores: Any, times: Any, policy: Policy, tolerance: float = 1.05, **
     return judge(scores, times, policy, dataset="d", learner="l", params={}, tolerance=tolerance, **more)
 
 
-@pytest.mark.parametrize(
-    ("statistic", "confidence"), [("ratio", 2.0), ("difference", 1.5), ("score", 3.0)]
-)
+@pytest.mark.parametrize(("statistic", "confidence"), [("ratio", 2.0), ("difference", 1.5), ("score", 3.0)])
 def test_a_decision_needs_a_confidence_above_the_threshold(
     statistic: Literal["ratio", "difference", "score"], confidence: float
 ) -> None:
@@ -121,8 +119,8 @@ def test_figures_equal_those_of_a_loop_over_problems() -> None:
     random = Random(3)
     scores = [[random.choice([0.5, 1, 1.5, 2]) for _ in range(4)] for _ in range(200)]
     times = [[random.choice([1, 1.02, 2, 3, NAN]) for _ in range(4)] for _ in range(200)]
-    for row in times:
-        row[:2] = [1.0 if math.isnan(time) else time for time in row[:2]]
+    for measured in times:
+        measured[:2] = [1.0 if math.isnan(time) else time for time in measured[:2]]
     counts = {"correct": 0, "wrong": 0, "unsure": 0, "beyond": 0}
     regrets = []
     for predicted, measured in zip(scores, times, strict=True):

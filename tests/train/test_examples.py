@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Sequence
 
@@ -32,9 +33,7 @@ def repeat(m: int, choice: str, times: Sequence[float]) -> list[tuple[int, int, 
     return [(m, 1, "x", choice, time) for time in times]
 
 
-def test_a_choice_needs_enough_measurements_that_agree(
-    make_dataset: MakeDataset, features: Sequence[Feature]
-) -> None:
+def test_a_choice_needs_enough_measurements_that_agree(make_dataset: MakeDataset, features: Sequence[Feature]) -> None:
     rows = [
         *repeat(1, "a", [1, 1, 1]), *repeat(1, "b", [2, 2, 2]),
         *repeat(2, "a", [1, 1, 1]),
@@ -67,8 +66,8 @@ def test_a_choice_that_does_not_count_is_missing_in_its_problem_only(
     rows += [row for choice in "bc" for row in repeat(2, choice, [2, 2, 2])] + repeat(2, "a", [1, 3, 5])
     selection = select(make_dataset(rows), features, PUBLISHED)
     assert selection.choices == ("a", "b", "c")
-    assert np.array_equal(selection.times, [[1, 1, 1], [np.nan, 2, 2]], equal_nan=True)
-    assert np.array_equal(selection.spread, [[0, 0, 0], [np.nan, 0, 0]], equal_nan=True)
+    assert np.array_equal(selection.times, np.array([[1, 1, 1], [np.nan, 2, 2]]), equal_nan=True)
+    assert np.array_equal(selection.spread, np.array([[0, 0, 0], [np.nan, 0, 0]]), equal_nan=True)
 
 
 def test_measurements_of_no_time_do_not_count(make_dataset: MakeDataset, features: Sequence[Feature]) -> None:
@@ -77,9 +76,7 @@ def test_measurements_of_no_time_do_not_count(make_dataset: MakeDataset, feature
     assert selection.choices == ("b", "c")
 
 
-def test_problems_are_sorted_by_numbers_then_categories(
-    make_dataset: MakeDataset, features: Sequence[Feature]
-) -> None:
+def test_problems_are_sorted_by_numbers_then_categories(make_dataset: MakeDataset, features: Sequence[Feature]) -> None:
     keys = [(10, 2, "b"), (9, 2, "a"), (10, 2, "a"), (10, 1, "c"), (-3, 7, "a")]
     rows = [(*key, choice, 1.0) for key in keys for choice in ("y", "x")]
     selection = select(make_dataset(rows), features, UNFILTERED)
@@ -119,13 +116,15 @@ def test_categories_of_several_datasets_are_ordered_as_in_one(
 ) -> None:
     keys = [(1, 5, "z"), (2, 5, "a"), (3, 5, "k"), (4, 4, "a")]
     rows = [[(*key, choice, 1.0) for choice in "ab"] for key in keys]
-    whole = select(make_dataset(sum(rows, [])), features, UNFILTERED)
+    whole = select(make_dataset([row for four in rows for row in four]), features, UNFILTERED)
     parts = [select(make_dataset(rows[i] + rows[j]), features, UNFILTERED) for i, j in ((1, 2), (3, 0))]
     assert Encoding.of(parts, features).inputs == Encoding.of([whole], features).inputs
 
 
 def test_an_unknown_category_has_no_indicator(make_dataset: MakeDataset, features: Sequence[Feature]) -> None:
-    known = select(make_dataset([(1, 2, dtype, choice, 1.0) for dtype in "xy" for choice in "ab"]), features, UNFILTERED)
+    known = select(
+        make_dataset([(1, 2, dtype, choice, 1.0) for dtype in "xy" for choice in "ab"]), features, UNFILTERED
+    )
     other = select(make_dataset([(1, 2, "new", choice, 1.0) for choice in "ab"]), features, UNFILTERED)
     examples = Encoding.of([known], features).examples(other)
     assert [column.category for column in examples.inputs] == [None, None, None, "x", "y", "False"]
@@ -141,12 +140,14 @@ def test_choices_unknown_to_the_encoding_are_left_out(make_dataset: MakeDataset,
 
 
 @pytest.mark.parametrize("name", ["*", "^m.*$", 'x"); import os #', "f0", "row"])
-def test_any_feature_name_will_do(make_dataset: MakeDataset, tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+def test_any_feature_name_will_do(
+    make_dataset: MakeDataset, tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
     from autoheur.dataset.log import read_log
 
     path = tmp_path_factory.mktemp("names") / "log.txt"
-    text = name.replace('"', '\\"')
-    head = '{"name": "toy", "numerical_features": ["%s"], "categorical_features": ["k0"], "device_capa": [8, 0]}' % text
+    metadata = {"name": "toy", "numerical_features": [name], "categorical_features": ["k0"], "device_capa": [8, 0]}
+    head = json.dumps(metadata)
     path.write_text(f"{head}\n{name},k0,choice,feedback\n" + "2,u,a,1.0\n2,u,b,2.0\n1,v,a,1.0\n1,v,b,2.0\n")
     dataset = read_log(path)
     examples = build_examples(dataset, dataset.features, UNFILTERED)

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from autoheur_learners.gradient_boosting import GradientBoosting
-from autoheur_learners.regression_tree import RegressionTree
-from autoheur_pad_mm.features import FEATURES
 
 from autoheur.codegen import compile_artifact
 from autoheur.dataset.reading import read
@@ -18,6 +15,9 @@ from autoheur.train.examples import UNFILTERED, matrix, select
 from autoheur.train.judging import evaluate_artifact
 from autoheur.train.scoring import score
 from autoheur.train.training import TrainRequest, train
+from autoheur_learners.gradient_boosting import GradientBoosting
+from autoheur_learners.regression_tree import RegressionTree
+from autoheur_pad_mm.features import FEATURES
 
 SharedData = Callable[[str], Path]
 

@@ -10,8 +10,6 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from autoheur_learners.gradient_boosting import GradientBoosting
-from autoheur_learners.regression_tree import RegressionTree
 
 from autoheur.codegen import compile_artifact
 from autoheur.dataset.dataset import Dataset
@@ -25,6 +23,8 @@ from autoheur.train.judging import evaluate_artifact
 from autoheur.train.scoring import score
 from autoheur.train.training import TrainRequest, train, without_unused_inputs
 from autoheur.types import Feature
+from autoheur_learners.gradient_boosting import GradientBoosting
+from autoheur_learners.regression_tree import RegressionTree
 
 MakeDataset = Callable[..., Dataset]
 LogRows = list[tuple[int, int, str, str, float]]
@@ -102,17 +102,13 @@ def test_training_twice_gives_the_same_bytes_whatever_the_order_of_rows(
     assert artifact.provenance["date"] == "1970-01-02T00:00:00Z"
 
 
-def test_a_wrong_source_date_is_an_error(
-    dataset: Dataset, request_for: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_source_date_is_an_error(dataset: Dataset, request_for: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
     with pytest.raises(InputError, match="SOURCE_DATE_EPOCH"):
         train(request_for(dataset))
 
 
-def test_the_artifact_says_where_it_came_from(
-    dataset: Dataset, request_for: Make, tmp_path: Path
-) -> None:
+def test_the_artifact_says_where_it_came_from(dataset: Dataset, request_for: Make, tmp_path: Path) -> None:
     artifact = train(request_for(dataset, precondition="m >= 1")).artifact
     assert artifact.name == "toy_cuda_sm_80"
     device = Fingerprint("cuda", capability="8.0", shared_memory=166912)
@@ -242,7 +238,10 @@ def flat(*choices: str, operator: str = "toy") -> LogRows:
     ("change", "message"),
     [
         ({"protocol": "magic"}, r"no protocol 'magic' \(there are: .*autoheuristic"),
-        ({"grid": {"depth": [1]}}, r"no parameter 'depth' \(parameters of regression_tree: max_depth, min_samples_leaf\)"),
+        (
+            {"grid": {"depth": [1]}},
+            r"no parameter 'depth' \(parameters of regression_tree: max_depth, min_samples_leaf\)",
+        ),
         ({"grid": {"max_depth": [0]}}, "max_depth must be a whole number of at least 1, or none, not 0"),
         ({"learners": []}, "no learner"),
         ({"train": []}, "no data"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -17,6 +18,9 @@ from autoheur.files import write_text
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.model import Forest, Policy
 from autoheur.types import Feature, FeatureKind
+
+if TYPE_CHECKING:
+    import cattrs
 
 FORMAT = "autoheur.artifact"
 VERSION = 1
@@ -108,13 +112,8 @@ def from_json(text: str | bytes, source: str = "artifact") -> Artifact:
             "train it again or use the autoheur that wrote it"
         )
     body = {key: value for key, value in data.items() if key not in ("format", "version")}
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    converter.register_structure_hook(float, _number)
-    converter.register_structure_hook(int, _whole)
-    converter.register_structure_hook(str, _text)
-    converter.register_structure_hook(bool, _truth)
     try:
-        artifact = converter.structure(body, Artifact)
+        artifact = _converter().structure(body, Artifact)
     except Exception as error:  # cattrs raises groups of anything
         details = "; ".join(cattrs.transform_error(error, path="artifact", format_exception=_describe))
         raise ArtifactError(f"{source}: {details}") from None
@@ -122,6 +121,19 @@ def from_json(text: str | bytes, source: str = "artifact") -> Artifact:
     if problem:
         raise ArtifactError(f"{source}: {problem}")
     return artifact
+
+
+@functools.cache
+def _converter() -> cattrs.Converter:
+    """Structures plain data strictly. Kept, for it generates code per type at first use, which outlasts a read."""
+    import cattrs
+
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    converter.register_structure_hook(float, _number)
+    converter.register_structure_hook(int, _whole)
+    converter.register_structure_hook(str, _text)
+    converter.register_structure_hook(bool, _truth)
+    return converter
 
 
 def _describe(error: BaseException, expected: type | None) -> str:

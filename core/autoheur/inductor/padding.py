@@ -160,5 +160,3 @@ def _keep(compile_: Compile, question: Question, answer: Answer | None, measurem
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"
         warn_once(compile_.session, f"{question.operator} journal", f"{question.operator}: cannot keep a row: {detail}")
-
-

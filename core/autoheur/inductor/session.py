@@ -105,9 +105,7 @@ def disable() -> None:
 
 
 @contextlib.contextmanager
-def enabled(
-    mode: str = "use", registry: Registry | None = None, time_budget: float = TIME_BUDGET
-) -> Iterator[None]:
+def enabled(mode: str = "use", registry: Registry | None = None, time_budget: float = TIME_BUDGET) -> Iterator[None]:
     """Let Inductor ask autoheur for what the calling thread compiles inside the block.
 
     Blocks nest: the innermost is in effect, and leaving one restores what was in effect around it, in whatever order

@@ -84,7 +84,11 @@ def collect(
     journal_path = out.with_name(f"{out.name}.journal")
     previous = _previous(out, journal_path, header, resume)
     timer = timer or timer_for(device)
-    with devices.pinned_settings(threads) as pinned, Journal(journal_path, header) as journal:
+    with (
+        devices.selected(device),
+        devices.pinned_settings(threads) as pinned,
+        Journal(journal_path, header) as journal,
+    ):
         before = _Before.of(previous, journal)
         used_seed = None if source is not None else before.seed(seed, out)
         upcoming = _unmeasured(operator, fingerprint, used_seed, source, before.keys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import torch
@@ -52,6 +52,14 @@ def environment(device: str, threads: int) -> dict[str, Any]:
         with suppress(Exception):  # needs NVIDIA's management library, which many machines lack
             described["clock_mhz"] = torch.cuda.clock_rate(torch.device(device))
     return described
+
+
+def selected(device: str) -> AbstractContextManager[object]:
+    """Make ``device`` the current one: timers record their events on the current device."""
+    parsed = torch.device(device)
+    if parsed.type == "cuda":
+        return torch.cuda.device(parsed)
+    return torch.xpu.device(parsed) if parsed.type == "xpu" else nullcontext()
 
 
 @contextmanager

@@ -135,7 +135,9 @@ def _calibrate(fit: CrossFit, examples: Examples, counts: Mask, risk: Risk, opti
     if risk.allowed is not None:
         ranked = decide_all(fit.scores, available, policy)
         wrong = _wrong(ranked, examples, options.tolerance)
-        policy = attrs.evolve(policy, threshold=calibration.threshold_for(ranked.confidence, wrong & counts, risk.allowed))
+        policy = attrs.evolve(
+            policy, threshold=calibration.threshold_for(ranked.confidence, wrong & counts, risk.allowed)
+        )
     decisions = decide_all(fit.scores, available, policy)
     return _Trial(fit, policy, decisions, Cost.of(fit.model.forest(), examples.matrix, len(examples.choices)))
 

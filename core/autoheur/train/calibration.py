@@ -32,9 +32,7 @@ def at_most(wrong: int, total: int, rate: float) -> float:
     log_rate, log_other = math.log(rate), math.log1p(-rate)
     whole = math.lgamma(total + 1)
     return math.fsum(
-        math.exp(
-            whole - math.lgamma(i + 1) - math.lgamma(total - i + 1) + i * log_rate + (total - i) * log_other
-        )
+        math.exp(whole - math.lgamma(i + 1) - math.lgamma(total - i + 1) + i * log_rate + (total - i) * log_other)
         for i in range(wrong + 1)
     )
 

@@ -107,9 +107,7 @@ class Selection:
                 noise[:, column] = self.noise[:, position[choice]]
         kept = np.flatnonzero(_has_two(np.isfinite(times)))
         columns = {name: column[kept] for name, column in self.columns.items()}
-        return Selection(
-            self.keys[kept], columns, tuple(choices), times[kept], spread[kept], noise[kept], self.dropped
-        )
+        return Selection(self.keys[kept], columns, tuple(choices), times[kept], spread[kept], noise[kept], self.dropped)
 
 
 def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selection:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from autoheur.errors import InputError
 from autoheur.train.learner import Learner
@@ -62,16 +61,9 @@ def run_all(
     """
     results: list[Result] = []
     jobs = Parallel(n_jobs=-1, prefer="threads", return_as="generator")
-    finished: Iterable[Any] = jobs(delayed(_alone)(work, task) for task in tasks)
+    finished: Iterable[Any] = jobs(delayed(work)(task) for task in tasks)
     for task, result in zip(tasks, finished, strict=True):
         results.append(result)
         if progress is not None:
             progress(len(results), len(tasks), describe(task))
     return results
-
-
-def _alone(work: Callable[[Task], Result], task: Task) -> Result:
-    # One core per task. OpenMP threads that outnumber free cores spin while they wait for one another: on a busy
-    # two-core machine gradient boosting took 109 s with them and 3 s without.
-    with threadpool_limits(limits=1, user_api="openmp"):
-        return work(task)
