@@ -86,6 +86,23 @@ def test_a_slow_decision_is_reported_but_taken(bench: Any, graphs: Any, caplog: 
     assert len(caplog.messages) == 1
 
 
+def test_a_fault_of_our_own_leaves_nothing_to_the_cache(
+    bench: Any, graphs: Any, gates: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from autoheur.inductor import padding
+
+    def broken(device: object) -> Any:
+        raise RuntimeError("broken")
+
+    gates.times = (2.0, 1.0)
+    graphs.compile(lambda a, b: a @ b)(*inputs())
+    assert graphs.pads > 0, "measured and cached"
+    monkeypatch.setattr(padding, "device_of", broken)
+    with autoheur.enabled(registry=bench.registry()), torch._inductor.config.patch(deterministic=True):
+        graphs.compile(lambda a, b: a @ b)(*inputs())
+    assert (graphs.pads, gates.calls) == (0, 2)
+
+
 def test_the_setting_itself_is_not_changed(bench: Any, graphs: Any) -> None:
     bench.put("pad_mm", "pad")
     assert padded(bench, graphs)

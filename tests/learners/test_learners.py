@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from autoheur.errors import InputError
 from autoheur.heuristic.artifact import Artifact, from_json, to_json
-from autoheur.heuristic.model import Policy
+from autoheur.heuristic.model import Input, Policy
 from autoheur.train.layout import choice_rows
 from autoheur.train.learner import Examples, Floats, Learner
 from autoheur.train.scoring import score
@@ -144,6 +144,10 @@ def test_a_regression_tree_predicts_bit_for_bit_what_scikit_learn_does(
     from sklearn.tree import DecisionTreeRegressor
 
     examples, unseen = make_examples(choices), make_examples(choices, 2000, seed=9).matrix
+    # Two columns that are equal in training and not otherwise: which of them is split on is the random state's choice.
+    twice = np.column_stack([examples.matrix, examples.matrix[:, 0]])
+    examples = attrs.evolve(examples, inputs=(*examples.inputs, Input("n")), matrix=twice)
+    unseen = np.column_stack([unseen, unseen[::-1, 0]])
     rows, problem, choice = choice_rows(examples, np.float64)
     target = (np.nanmean(examples.times, axis=1, keepdims=True) / examples.times)[problem, choice]
     for depth, leaf in ((3, 5), (None, 1)):

@@ -22,11 +22,11 @@ LogRow = tuple[int, int, str, str, float]
 def features() -> tuple[Feature, ...]:
     """Raw and derived features of the operator ``toy``, of both kinds and not in the order of columns."""
     return (
+        Feature("square", "categorical", formula="m == n"),
+        Feature("m*n", formula="m * n"),
         Feature("dtype", "categorical"),
         Feature("m", integer=True),
         Feature("n", integer=True),
-        Feature("square", "categorical", formula="m == n"),
-        Feature("m*n", formula="m * n"),
     )
 
 

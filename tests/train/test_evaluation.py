@@ -115,6 +115,14 @@ def test_rankings_are_judged_where_there_are_more_than_two_choices() -> None:
     json.dumps(data, allow_nan=False)
 
 
+def test_in_a_ranking_equal_scores_keep_the_order_of_choices() -> None:
+    scores = np.tile([0.0, 1.0], 20)[None, :]  # ranked: the odd places, then the even ones
+    times = np.where(scores > 0, np.arange(80, 40, -1), 100.0)
+    row = figures(scores, times, Policy("ratio", 9))
+    assert row.regret_at is not None
+    assert [row.regret_at[k]["max"] for k in (1, 3, 5, 10)] == [79 / 41, 75 / 41, 71 / 41, 61 / 41]
+
+
 def test_figures_equal_those_of_a_loop_over_problems() -> None:
     random = Random(3)
     scores = [[random.choice([0.5, 1, 1.5, 2]) for _ in range(4)] for _ in range(200)]

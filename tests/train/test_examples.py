@@ -70,12 +70,6 @@ def test_a_choice_that_does_not_count_is_missing_in_its_problem_only(
     assert np.array_equal(selection.spread, np.array([[0, 0, 0], [np.nan, 0, 0]]), equal_nan=True)
 
 
-def test_measurements_of_no_time_do_not_count(make_dataset: MakeDataset, features: Sequence[Feature]) -> None:
-    rows = [*repeat(1, "a", [0, 0, 0]), *repeat(1, "b", [1, 1, 1]), *repeat(1, "c", [1, 1, 1])]
-    selection = select(make_dataset(rows), features, UNFILTERED)
-    assert selection.choices == ("b", "c")
-
-
 def test_problems_are_sorted_by_numbers_then_categories(make_dataset: MakeDataset, features: Sequence[Feature]) -> None:
     keys = [(10, 2, "b"), (9, 2, "a"), (10, 2, "a"), (10, 1, "c"), (-3, 7, "a")]
     rows = [(*key, choice, 1.0) for key in keys for choice in ("y", "x")]

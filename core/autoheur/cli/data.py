@@ -71,17 +71,15 @@ def export(dataset: Path, out: Path) -> None:
     console().print(f"wrote {out}", markup=False)
 
 
-class Duration(click.ParamType[float]):
-    """A time span such as ``60s``, ``5m`` or ``1.5h``; a bare number is seconds."""
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
 
-    name = "duration"
-    _form = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        match = self._form.fullmatch(str(value))
-        if not match:
-            self.fail(f"{value!r} is not a time span such as 60s, 5m or 1h", param, ctx)
-        return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"]
+def duration(text: str) -> float:
+    """Seconds of a time span such as ``60s``, ``5m`` or ``1.5h``; a bare number is seconds."""
+    match = _DURATION.fullmatch(text)
+    if not match:
+        raise click.BadParameter(f"{text!r} is not a time span such as 60s, 5m or 1h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"]
 
 
 @click.command()
@@ -89,7 +87,7 @@ class Duration(click.ParamType[float]):
 @out_option
 @click.option("--device", default="cpu", show_default=True, help="The device to measure on: cpu, cuda, cuda:1, xpu…")
 @click.option("--problems", type=click.IntRange(min=1), help="Stop when the dataset holds this many problems.")
-@click.option("--time-budget", type=Duration(), help="Stop after this time, such as 60s or 10m.")
+@click.option("--time-budget", type=duration, help="Stop after this time, such as 60s or 10m.")
 @click.option("--from", "shapes", type=PATH, help="Measure the problems of this CSV or Parquet file.")
 @click.option("--seed", type=int, help="Seed of the sampled problems [default: 0, or what --resume continues].")
 @click.option(

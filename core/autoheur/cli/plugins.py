@@ -73,7 +73,7 @@ def _operator_row(registry: Registry, plugin: Plugin) -> dict[str, Any]:
     name = plugin.operator.name
     row = _row(plugin, name, "operator", "stub", plugin.operator.description)
     _add_heuristics(row, registry, name)
-    if any(heuristic["tier"] != "installed" for heuristic in row["heuristics"]):
+    if any(heuristic["tier"] in ("third-party", "shipped") for heuristic in row["heuristics"]):
         row["status"] = "shipped"
     broken = [entry.error for entry in registry.broken_heuristics(name) if entry.tier != "installed"]
     if broken:

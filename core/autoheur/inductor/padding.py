@@ -31,9 +31,11 @@ def steer(original: Callable[..., bool]) -> Callable[..., bool]:
             return original(*arguments)
         # Nothing that was cached earlier may answer under deterministic compilation.
         inductor = inspect.unwrap(original) if compile_.deterministic else original
+        if _is_settled(compile_, op, mat1, mat2):
+            return inductor(*arguments)
         question = _pose(compile_, *arguments)
         if question is None:
-            return inductor(*arguments)
+            return False if _is_deterministic_use(compile_) else inductor(*arguments)
         node = match.output_node()
         key = (id(node.graph), node.name, question.operands, *question.flags.items())
         if key in compile_.asked:  # two patterns can match one node, and both ask
@@ -55,20 +57,36 @@ def allow_deterministic(original: Callable[..., bool]) -> Callable[..., bool]:
         if original(*args, **kwargs):
             return True
         compile_ = current_compile()
-        if compile_ is None or not compile_.deterministic or compile_.session.mode != "use":
+        if compile_ is None or not _is_deterministic_use(compile_):
             return False
         return seams.is_paddable(original, *args, **kwargs)
 
     return can_pad
 
 
+def _is_deterministic_use(compile_: Compile) -> bool:
+    """Whether Inductor may not even be left to decide, since its padding cache would have a say."""
+    return compile_.deterministic and compile_.session.mode == "use"
+
+
+def _is_settled(compile_: Compile, op: Any, mat1: torch.Tensor, mat2: torch.Tensor) -> bool:
+    try:
+        return seams.decided_without_measuring(op, mat1, mat2)
+    except Exception as error:
+        _warn_of_question(compile_, op, error)
+        return False
+
+
+def _warn_of_question(compile_: Compile, op: Any, error: Exception) -> None:
+    detail = f"{type(error).__name__}: {error}"
+    warn_once(compile_.session, "question", f"{op}: {detail}; the product is compiled as without a heuristic")
+
+
 def _pose(
     compile_: Compile, match: Match, mat1: torch.Tensor, mat2: torch.Tensor, op: Any, input: torch.Tensor | None
 ) -> Question | None:
-    """The question in plain values, or ``None`` where it is not ours to answer."""
+    """The question in plain values, or ``None`` where that fails."""
     try:
-        if seams.decided_without_measuring(op, mat1, mat2):
-            return None
         from torch._inductor.fx_passes.pad_mm import should_exclude_padding_time
 
         flags: dict[str, Value] = {
@@ -83,8 +101,7 @@ def _pose(
         operands = tuple(_operand(tensor) for tensor in tensors)
         return Question(OPERATORS[str(op)], operands, flags, device_of(mat1.device))
     except Exception as error:
-        detail = f"{type(error).__name__}: {error}"
-        warn_once(compile_.session, "question", f"{op}: {detail}; Inductor decides as without autoheur")
+        _warn_of_question(compile_, op, error)
         return None
 
 

@@ -8,18 +8,18 @@ import attrs
 import numpy as np
 
 from autoheur.heuristic.model import Policy
-from autoheur.train.calibration import ALWAYS
 from autoheur.train.evaluation import Row, decide_all, judge
 from autoheur.train.examples import PUBLISHED
 from autoheur.train.learner import Examples, FittedModel, Floats
 from autoheur.train.protocol import Data, Options, Outcome
 from autoheur.train.search import Candidate, Progress, label, run_all
 
+ALWAYS = 0.0
+"""The threshold where no prediction on val is wrong. (The published script has NaN there, which always decides too.)"""
+
 
 def safe_threshold(scores: Floats, times: Floats, policy: Policy) -> float:
     """The greatest confidence among wrong predictions; :data:`ALWAYS` where none is wrong.
-
-    (The published script has NaN there, which always decides too.)
 
     ``scores`` and ``times`` are P x C; the threshold of ``policy`` is not looked at. A decision must be *above* the
     threshold, so on these problems none is wrong.

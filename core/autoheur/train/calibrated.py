@@ -13,7 +13,7 @@ from autoheur.train import calibration, noise
 from autoheur.train.crossfit import CrossFit, cross_fit, folds
 from autoheur.train.evaluation import Decisions, Mask, Row, decide_all, is_best, judge
 from autoheur.train.examples import UNFILTERED
-from autoheur.train.learner import Examples, Floats, concatenate
+from autoheur.train.learner import Examples, Floats, Learner, ToleranceAware, concatenate
 from autoheur.train.preference import Cost, prefer
 from autoheur.train.protocol import Data, Options, Outcome
 from autoheur.train.search import Candidate, Progress, label
@@ -98,10 +98,11 @@ class Calibrated:
     description = "cross-fitting, and the threshold that bounds the rate of wrong decisions"
     rule = UNFILTERED
     published_features_only = False
-    default_learner = "gradient_boosting"
+    default_learner = "extra_trees"
 
     def run(self, data: Data, candidates: Sequence[Candidate], options: Options, progress: Progress | None) -> Outcome:
         """Run all candidates; of those with about the greatest coverage the cheapest is chosen."""
+        candidates = [(_aimed(learner, options.tolerance), parameters) for learner, parameters in candidates]
         examples = concatenate([data.train, data.val])
         examples = attrs.evolve(examples, weights=noise.weights(examples.times, examples.noise))
         counts = noise.resolved(examples.times, examples.noise, options.tolerance)
@@ -119,6 +120,10 @@ class Calibrated:
         notes = [*_notes(examples, counts, risk, options, len(parts)), *([why] if why else [])]
         evidence = _evidence(chosen, risk, len(parts))
         return Outcome(learner, parameters, chosen.fit.model, chosen.policy, rows, notes, evidence)
+
+
+def _aimed(learner: Learner, tolerance: float) -> Learner:
+    return learner.for_tolerance(tolerance) if isinstance(learner, ToleranceAware) else learner
 
 
 def _wrong(decisions: Decisions, examples: Examples, tolerance: float) -> Mask:

@@ -18,9 +18,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-ALWAYS = 0.0
-"""The threshold where no more wrong decisions are made than allowed even when everything is decided."""
-
 NEVER = float(np.finfo(np.float64).max)
 """The threshold of a heuristic that decides nothing."""
 
@@ -90,6 +87,9 @@ def threshold_for(confidence: Floats, wrong: Mask, allowed: int) -> float:
 
     ``confidence`` is a policy's statistic on P problems, ``wrong`` whether the best-scored choice is wrong there. An
     outlier, however confident, uses up one of the allowed decisions and moves the threshold to the next wrong one.
+    Where no more than those are wrong, the threshold is just below every confidence there is.
     """
     ordered = np.sort(confidence[wrong])[::-1]
-    return float(ordered[allowed]) if len(ordered) > allowed else ALWAYS
+    if len(ordered) > allowed:
+        return float(ordered[allowed])
+    return float(np.nextafter(confidence.min(), -np.inf))

@@ -70,8 +70,9 @@ class Row:
     wrongly. These are the published figures, as is ``threshold``, in units of the policy's statistic.
 
     The others are practical. ``wrong_beyond_tolerance`` counts decisions for a choice slower than the tolerance times
-    the best, where noise does not explain it; ``coverage`` is the share of problems decided; ``regret_gmean`` and ``regret_max`` are the time of the
-    chosen over that of the best, over the problems decided (the others are autotuned, at regret 1).
+    the best, where noise does not explain it; ``coverage`` is the share of problems decided; ``regret_gmean`` and
+    ``regret_max`` are the time of the chosen over that of the best, over the problems decided (the others are
+    autotuned, at regret 1).
 
     With more than two choices there are rankings too: ``recall_at[k]`` is the share of problems whose best choice is
     among the k best-scored, ``regret_at[k]`` the regret of the best measured among them, over all problems.

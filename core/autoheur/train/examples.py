@@ -82,7 +82,8 @@ class Selection:
 
     ``keys`` holds those raw features in that order, under names of its own. ``choices`` are the C choices that count
     for at least one problem, sorted. ``times`` (P x C, median milliseconds) and ``spread`` (P x C, relative standard
-    deviation) and ``noise`` (P x C, standard error of the logarithm of the median) are NaN where a choice does not count.
+    deviation) and ``noise`` (P x C, standard error of the logarithm of the median) are NaN where a choice does not
+    count.
     """
 
     keys: pl.DataFrame
@@ -125,7 +126,7 @@ def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selec
     columns = feature_columns(dataset, features)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = found.std_ms / found.mean_ms
-    works = (found.count > 0) & (found.failed == 0) & (found.median_ms > 0)
+    works = (found.count > 0) & (found.failed == 0)
     often = works & (found.count >= rule.min_count)
     steady = often & ((spread * 100 <= rule.max_spread * 100) if math.isfinite(rule.max_spread) else True)
     finite = np.ones(len(spread), bool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import attrs
 import numpy as np
@@ -104,4 +104,13 @@ class Learner(Protocol):
         Raises:
             InputError: a parameter that the learner does not have, or a value out of its range.
         """
+        ...
+
+
+@runtime_checkable
+class ToleranceAware(Protocol):
+    """A learner that scores otherwise where a choice within a tolerance of the best is as good as the best."""
+
+    def for_tolerance(self, tolerance: float) -> Learner:
+        """The same learner, of the same name, for that tolerance (1.05: up to 5 % slower is good enough)."""
         ...

@@ -2,7 +2,8 @@
 
 Raw features and their order are those of PyTorch's AutoHeuristic logs for pad_mm
 (torch/_inductor/fx_passes/pad_mm.py, ``get_context``), so that its logs and ours are one format; the derived ones are
-those of ``pad_mm_operations`` (torch/_inductor/autoheuristic/autoheuristic_utils.py).
+those of ``pad_mm_operations`` (torch/_inductor/autoheuristic/autoheuristic_utils.py), and the ones that
+:mod:`autoheur_pad_mm.derived` adds.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from autoheur.types import Feature, Operand, Value
+from autoheur_pad_mm.derived import BEYOND_PUBLISHED
 
 if TYPE_CHECKING:
     from autoheur.fingerprint import Fingerprint
@@ -138,7 +140,7 @@ DERIVED = (
     Feature("mat2_iscontig", "categorical", "whether mat2 is row-major", "mat2_stride_0 == n and mat2_stride_1 == 1"),
 )
 
-FEATURES = (*SIZES, *STRIDES, *PADDING, *CATEGORIES, *DERIVED)
+FEATURES = (*SIZES, *STRIDES, *PADDING, *CATEGORIES, *DERIVED, *BEYOND_PUBLISHED)
 
 
 def extract(operands: Sequence[Operand], flags: Mapping[str, Value]) -> dict[str, Value]:
