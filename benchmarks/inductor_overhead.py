@@ -1,8 +1,8 @@
 """What autoheur costs a compile when it is enabled and no heuristic answers: paired with plain torch.compile.
 
 Every round compiles the same graph three times from scratch, in random order and each in a cache folder of its own:
-plain, plain again, and enabled. Reported are the ratios to the first plain compile of the round; the second plain one
-is the noise. The gates of Inductor's padding pass are opened, so that questions are asked on a CPU too, and its
+plain, plain again, and enabled. Reported are the ratios of CPU time to the first plain compile of the round; the second
+plain one is the noise. The gates of Inductor's padding pass are opened, so that questions are asked on a CPU too, and its
 benchmark is replaced by a constant, so that only what autoheur adds makes a difference.
 
     python benchmarks/inductor_overhead.py [--rounds 15] [--heuristic]
@@ -53,15 +53,15 @@ def model(x: Any, weights: list[Any], bias: Any) -> Any:
 
 
 def compile_once(setting: AbstractContextManager[Any]) -> float:
-    """Seconds for one compile with cold caches, and one run of its result."""
+    """CPU seconds for one compile with cold caches, and one run of its result; other programs do not count."""
     inputs = (torch.ones(13, 17), [torch.ones(17, 17) for _ in range(10)], torch.ones(17))
     torch._dynamo.reset()
     torch._inductor.utils.clear_caches()
     with torch._inductor.utils.fresh_cache():
-        start = time.perf_counter()
+        start = time.process_time()
         with setting:
             torch.compile(model)(*inputs)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
 
 def answering(folder: Path) -> Registry:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 @hookimpl
 def autoheur_learners() -> Sequence[Learner]:
+    from autoheur_learners.decision_tree import DecisionTree
+    from autoheur_learners.distilled_tree import DistilledTree
     from autoheur_learners.extra_trees import ExtraTrees
     from autoheur_learners.gradient_boosting import GradientBoosting
     from autoheur_learners.regression_tree import RegressionTree
 
-    return [RegressionTree(), GradientBoosting(), ExtraTrees()]
+    return [RegressionTree(), GradientBoosting(), ExtraTrees(), DecisionTree(), DistilledTree()]

@@ -2,9 +2,57 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+import attrs
 import numpy as np
 
 from autoheur.train.learner import Examples, Floats
+
+GAIN_CLIP, LOSS_CLIP = 0.05, 0.2
+"""Logarithms of ratios (5 % and 22 %) from which on a gain is as clear, and a loss as bad, as can be."""
+
+OFFSET = 0.1
+"""What is added to gains, so that their ratio does not hang on how near to zero the smaller one is."""
+
+_DIGITS = 6
+"""Scores are rounded to so many digits after the point: no decision hangs on more, and files are half as long."""
+
+
+@attrs.frozen
+class Aim:
+    """What scores are made of, for a tolerance.
+
+    Strictly, with a ``tolerance`` of 1, the score of a choice is :data:`OFFSET` plus its expected gain over the others
+    (:func:`advantages`). The ratio of two scores weighs what the better one is expected to gain against what it may
+    lose. Where choices within a tolerance are as good as the best, ties are no reason to be unsure: then the score is
+    minus the expected loss (:func:`losses`), and the best score alone says what is risked. Both are always predicted
+    together, since trees that know both split better.
+    """
+
+    tolerance: float
+
+    @property
+    def strict(self) -> bool:
+        return self.tolerance == 1
+
+    @property
+    def statistic(self) -> Literal["ratio", "score"]:
+        return "ratio" if self.strict else "score"
+
+    @property
+    def base(self) -> float:
+        return OFFSET if self.strict else 0.0
+
+    def targets(self, examples: Examples) -> Floats:
+        """What an estimator is fitted to: P x 2 C, gains and then losses."""
+        return np.hstack([advantages(examples, GAIN_CLIP), losses(examples, LOSS_CLIP)])
+
+    def scores(self, predicted: Floats, trees: int = 1) -> Floats:
+        """Scores without :attr:`base`, of each of ``trees`` trees: N x 2 C in, N x C out."""
+        choices = predicted.shape[1] // 2
+        kept = predicted[:, :choices] if self.strict else -predicted[:, choices:]
+        return np.round(kept / trees, _DIGITS)
 
 
 def advantages(examples: Examples, clip: float) -> Floats:

@@ -227,6 +227,14 @@ def test_inductors_memoizer_has_no_say(bench: Any, graphs: Any, gates: Any, monk
     with autoheur.enabled(registry=bench.registry()), torch._inductor.config.patch(deterministic=True):
         graphs.compile(lambda a, b: a @ b)(*inputs())
     assert graphs.pads == 0, "deterministic: what was memoized earlier does not count"
+    with (
+        monkeypatch.context() as bound,
+        autoheur.enabled(registry=bench.registry()),
+        torch._inductor.config.patch(deterministic=True),
+    ):
+        bound.setattr(pad_mm, "is_mm_compute_bound", lambda M, K, N, dtype: False)
+        graphs.compile(lambda a, b: a @ b)(*inputs())
+    assert graphs.pads == 0, "nor for products that are never padded"
     with autoheur.enabled("shadow", bench.registry()):
         graphs.compile(lambda a, b: a @ b)(*inputs())
     assert gates.calls == 4, "shadow: measured, although memoized"

@@ -73,6 +73,22 @@ def test_where_no_heuristic_answers_the_default_is_taken_too(bench: Any, graphs:
     assert (record.by, record.reason, gates.calls) == ("default", Reason.NO_HEURISTIC, 0)
 
 
+def test_torchs_own_switch_holds_for_many_compiles(bench: Any, graphs: Any, gates: Any) -> None:
+    gates.times = (2.0, 1.0)
+    graphs.compile(lambda a, b: a @ b)(*inputs())
+    bench.put("pad_mm", None)
+    torch.use_deterministic_algorithms(True)
+    try:
+        with autoheur.enabled(registry=bench.registry()):
+            for _ in range(3):
+                graphs.compile(lambda a, b: a @ b)(*inputs())
+                assert graphs.pads == 0
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert gates.calls == 2
+    assert [record.by for record in autoheur.last_decisions()] == ["default"] * 3
+
+
 def test_a_slow_decision_is_reported_but_taken(bench: Any, graphs: Any, caplog: pytest.LogCaptureFixture) -> None:
     """How busy the machine is must not change the graph."""
     bench.put("pad_mm", "pad")

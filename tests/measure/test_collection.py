@@ -17,6 +17,7 @@ from autoheur.errors import AutoheurError, InputError, PluginError
 from autoheur.fingerprint import Fingerprint
 from autoheur.measure import collection, session
 from autoheur.measure.collection import collect
+from autoheur.measure.engines import InProcess
 from autoheur.measure.interleaving import Effort
 from autoheur.measure.reference import Reference
 from autoheur.measure.session import Progress
@@ -381,7 +382,7 @@ def test_torchs_settings_are_pinned_while_measuring_and_restored(
         return benchmark(problem, device)
 
     monkeypatch.setattr(toy, "benchmark", noting)
-    collect(toy, out, problems=2, timer=told, threads=threads + 1)
+    collect(toy, out, problems=2, timer=told, engine=InProcess(threads + 1))
     assert seen == [threads + 1] * 2
     assert (torch.get_num_threads(), torch.get_float32_matmul_precision()) == (threads, precision)
     assert read_parquet(out).environment["sessions"][0]["threads"] == threads + 1

@@ -1,4 +1,4 @@
-"""``autoheur import``, ``export`` and ``collect``."""
+"""``autoheur import``, ``export``, ``merge`` and ``collect``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from autoheur.registry import default_registry
 
 if TYPE_CHECKING:
     from autoheur.dataset.dataset import Dataset
+    from autoheur.measure.engines import Engine
     from autoheur.measure.session import Progress
 
 strict_option = click.option("--strict", is_flag=True, help="Stop at the first malformed line instead of skipping it.")
@@ -60,6 +61,39 @@ def import_command(logs: tuple[Path, ...], out: Path, strict: bool, as_json: boo
 
 
 @click.command()
+@click.argument("files", nargs=-1, required=True, type=PATH)
+@out_option
+@click.option("--allow-mixed-devices", is_flag=True, help="Merge measurements of different devices all the same.")
+@strict_option
+@json_option
+def merge(files: tuple[Path, ...], out: Path, allow_mixed_devices: bool, strict: bool, as_json: bool) -> None:
+    """Merge FILES, datasets or AutoHeuristic logs of one operator and device, into one dataset.
+
+    What two files hold of the same measurements is kept once; where everything came from is kept with it.
+    """
+    from autoheur.dataset.merging import merge as merge_datasets
+    from autoheur.dataset.reading import read
+    from autoheur.dataset.store import write_parquet
+
+    datasets = [read(path, strict=strict) for path in files]
+    merged = merge_datasets(datasets, allow_mixed_devices, [str(path) for path in files])
+    write_parquet(merged.dataset, out)
+    for path, dataset in zip(files, datasets, strict=True):
+        status_console().print(f"{path}: {dataset.summary}", markup=False, soft_wrap=True)
+    if as_json:
+        parts = [{"problems": part["problems"], "measurements": part["measurements"]} for part in merged.parts]
+        print_json(
+            {"out": str(out), "parts": parts, "duplicate_measurements": merged.duplicates, **describe(merged.dataset)}
+        )
+        return
+    console().print(
+        f"wrote {out}: {merged.dataset.summary}; from {len(merged.parts)} part(s), "
+        f"{merged.duplicates:,} measurements were there twice",
+        markup=False,
+    )
+
+
+@click.command()
 @click.argument("dataset", type=PATH)
 @out_option
 def export(dataset: Path, out: Path) -> None:
@@ -93,6 +127,18 @@ def duration(text: str) -> float:
 @click.option(
     "--resume", is_flag=True, help="Continue an interrupted or finished collection; nothing is measured twice."
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Measure with so many processes: one per GPU, or on a CPU one per set of cores [default: 1; ray: all GPUs].",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Measure on this machine, or on a Ray cluster (RAY_ADDRESS, else one started here).",
+)
 @json_option
 def collect(
     operator: str,
@@ -103,9 +149,11 @@ def collect(
     shapes: Path | None,
     seed: int | None,
     resume: bool,
+    workers: int | None,
+    engine: str,
     as_json: bool,
 ) -> None:
-    """Measure problems of OPERATOR on this machine into a dataset.
+    """Measure problems of OPERATOR into a dataset.
 
     Ctrl-C, or even a kill, loses at most the few problems in flight; --resume continues.
     """
@@ -124,6 +172,7 @@ def collect(
             seed=seed,
             source=source,
             resume=resume,
+            engine=_engine(engine, workers),
             progress=progress,
         )
     if as_json:
@@ -137,12 +186,27 @@ def collect(
         f"{result.failed} choices failed; {result.path} holds {result.problems} problems",
         markup=False,
     )
+    if result.lost:
+        out_console.print(f"{result.lost} workers were lost; what they measured was measured again", markup=False)
     if result.noisy_batches:
         out_console.print(
             f"{result.noisy_batches} of {result.batches} batches were measured while the machine was noisy or "
             "throttled; they are marked in the dataset",
             markup=False,
         )
+
+
+def _engine(name: str, workers: int | None) -> Engine | None:
+    """Where to measure; ``None`` is this process."""
+    if name == "ray":
+        from autoheur.measure.cluster import RayCluster
+
+        return RayCluster(workers)
+    if workers is None or workers == 1:
+        return None
+    from autoheur.measure.pool import Pool
+
+    return Pool(workers)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,12 +14,15 @@ from autoheur import fingerprint
 from autoheur.cli.data import PATH, strict_option
 from autoheur.cli.heuristics import find_artifact
 from autoheur.cli.output import console, json_option, number, print_json, print_table, status_console, table
-from autoheur.errors import InputError
+from autoheur.errors import InputError, PluginError
 from autoheur.heuristic import artifact as artifact_files
 from autoheur.registry import default_registry
 
 if TYPE_CHECKING:
     from autoheur.dataset.dataset import Dataset
+    from autoheur.fingerprint import Fingerprint
+    from autoheur.registry import OperatorPlugin
+    from autoheur.train.drawing import Sampler
     from autoheur.train.evaluation import Row
     from autoheur.train.search import Progress
 
@@ -104,6 +108,7 @@ def train(
                 options=Options(max_wrong_rate, confidence, tolerance, seed),
                 precondition=plugin.precondition(where) if plugin else None,
                 device=where,
+                sampler=sampler(plugin, where),
                 name=name,
                 progress=progress,
             )
@@ -119,6 +124,17 @@ def train(
     candidates = len({(row.learner, tuple(row.params.items())) for row in result.rows})
     console().print(f"\nthe best of {candidates} candidates; the others are in the output of --json", markup=False)
     console().print(f"wrote {out}" if out else "nothing written: give --out FILE to keep the heuristic", markup=False)
+
+
+def sampler(plugin: OperatorPlugin | None, device: Fingerprint) -> Sampler | None:
+    """What makes up problems of the operator on the device; ``None`` where its plugin cannot."""
+    if plugin is None:
+        return None
+    try:
+        plugin.problems(Random(0), device)
+    except PluginError:
+        return None
+    return lambda random: plugin.problems(random, device)
 
 
 def split_operator(arguments: Sequence[str], operators: Sequence[str]) -> tuple[str | None, list[Path]]:

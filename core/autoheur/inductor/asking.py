@@ -69,13 +69,9 @@ def extract(compile_: Compile, question: Question) -> Problem:
     """The raw features of a question.
 
     Raises:
-        Exception: whatever the plugin raises; ``TypeError`` if it returns something else than named values.
+        Exception: whatever the plugin raises; ``PluginError`` if it returns something else than named values.
     """
-    plugin = compile_.snapshot.registry.operator(question.operator)
-    problem = plugin.extract(question.operands, question.flags)
-    if not isinstance(problem, Mapping):
-        raise TypeError(f"{plugin.provenance}: autoheur_extract returned {problem!r}, not a mapping")
-    return problem
+    return compile_.snapshot.registry.operator(question.operator).extract(question.operands, question.flags)
 
 
 def _too_slow(compile_: Compile, decision: Decision, seconds: float) -> Decision:

@@ -22,21 +22,15 @@ from autoheur.inductor.snapshot import Snapshot, current_snapshot
 if TYPE_CHECKING:
     from torch._guards import TracingContext
 
-    from autoheur.inductor.records import Record
-
 
 @attrs.frozen(eq=False)
 class Compile:
-    """One compile: what it decides with, and what it has decided, by question.
-
-    ``identity`` enters the cache keys; ``None`` leaves them as they are without autoheur.
-    """
+    """One compile: what it decides with. ``identity`` enters its cache keys; ``None`` leaves them as they are."""
 
     session: Session
     snapshot: Snapshot
     deterministic: bool
     identity: str | None
-    asked: dict[object, Record] = attrs.field(factory=dict)
 
 
 _lock = threading.Lock()

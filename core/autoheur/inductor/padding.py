@@ -36,14 +36,9 @@ def steer(original: Callable[..., bool]) -> Callable[..., bool]:
         question = _pose(compile_, *arguments)
         if question is None:
             return False if _is_deterministic_use(compile_) else inductor(*arguments)
-        node = match.output_node()
-        key = (id(node.graph), node.name, question.operands, *question.flags.items())
-        if key in compile_.asked:  # two patterns can match one node, and both ask
-            return compile_.asked[key].taken == "pad"
         if compile_.session.mode == "collect":
             return _collect(compile_, question, inductor, arguments)
         record = _decide(compile_, question, inductor, arguments)
-        compile_.asked[key] = record
         _publish(compile_, record)
         return record.taken == "pad"
 

@@ -16,12 +16,14 @@ from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.store import read_parquet, write_parquet
 from autoheur.errors import InputError, PluginError
 from autoheur.fingerprint import Fingerprint
-from autoheur.measure import assembly, devices
+from autoheur.measure import assembly
+from autoheur.measure.engines import Engine, InProcess
 from autoheur.measure.interleaving import Effort
 from autoheur.measure.journal import Header, Journal
-from autoheur.measure.problems import Key, key_of
-from autoheur.measure.session import Measurable, Progress, Session
-from autoheur.measure.timers import Timer, timer_for
+from autoheur.measure.problems import Key, as_problem, key_of
+from autoheur.measure.session import Progress, Session
+from autoheur.measure.timers import Timer
+from autoheur.measure.worker import Job, Measurable
 from autoheur.types import Problem
 
 MOST_REPEATS = 100_000
@@ -33,7 +35,7 @@ class CollectResult:
     """What a collection left in ``path``; the counts are of this call, except ``problems``, which is of the whole file.
 
     ``failed`` counts choices that failed. ``noisy_batches`` of ``batches`` were measured while the reference kernel's
-    time was off.
+    time was off. ``lost`` workers died or had their device break down, and were replaced.
     """
 
     path: Path
@@ -44,6 +46,7 @@ class CollectResult:
     wins: Mapping[str, int]
     batches: int
     noisy_batches: int
+    lost: int
     seconds: float
     interrupted: bool
 
@@ -60,7 +63,7 @@ def collect(
     resume: bool = False,
     effort: Effort | None = None,
     timer: Timer | None = None,
-    threads: int | None = None,
+    engine: Engine | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> CollectResult:
     """Measure problems of ``operator`` on ``device`` into the dataset ``out``.
@@ -68,8 +71,12 @@ def collect(
     Problems come from the operator's sampler, started with ``seed`` (default 0), or from ``source``. Collecting ends
     when ``out`` holds ``problems`` of them, after ``time_budget_s`` (at least one problem is measured), when the
     source is exhausted, or on Ctrl-C. Measurements are gathered in a journal beside ``out``, which becomes ``out`` in
-    the end. ``resume`` continues what is there, finished or killed, with the seed it was started with, and measures no
-    problem twice.
+    the end. ``resume`` continues what is there, finished or killed, with the seed it was started with and on any
+    engine, and measures no problem twice. Problems of a source that leave nothing to choose are passed over.
+
+    ``engine`` is where the workers are (default: this process). One with workers in other processes looks the operator
+    up by name, in the installed plugins. The same seed gives the same problems on every engine, in the order in which
+    they were done.
 
     Raises:
         InputError: there is neither goal nor source; ``out`` exists and ``resume`` was not asked for; what is there is
@@ -79,28 +86,21 @@ def collect(
     """
     start = time.monotonic()
     _check_limits(problems, time_budget_s, source)
-    fingerprint = devices.device_fingerprint(device)
-    header = Header(operator.name, tuple(operator.raw_features), fingerprint)
     journal_path = out.with_name(f"{out.name}.journal")
-    previous = _previous(out, journal_path, header, resume)
-    timer = timer or timer_for(device)
-    with (
-        devices.selected(device),
-        devices.pinned_settings(threads) as pinned,
-        Journal(journal_path, header) as journal,
-    ):
+    if not resume:
+        _refuse_existing(out, journal_path)
+    engine = engine or InProcess()
+    fingerprint = engine.fingerprint(device)
+    header = Header(operator.name, tuple(operator.raw_features), fingerprint)
+    previous = _previous(out, header)
+    job = Job(operator.name, device, effort or Effort(), timer)
+    with Journal(journal_path, header) as journal:
         before = _Before.of(previous, journal)
         used_seed = None if source is not None else before.seed(seed, out)
         upcoming = _unmeasured(operator, fingerprint, used_seed, source, before.keys)
         upcoming, goal = _limited(upcoming, source is not None, problems, len(before.keys))
-        session = Session(
-            operator, device, timer, effort or Effort(), journal, len(before.keys), goal, time_budget_s, start, progress
-        )
-        environment = {
-            **devices.environment(device, pinned),
-            "seed": used_seed,
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
+        session = Session(operator, job, engine, journal, len(before.keys), goal, time_budget_s, start, progress)
+        environment = {"seed": used_seed, "started": datetime.now(UTC).isoformat(timespec="seconds")}
         try:
             if goal is None or goal > len(before.keys):
                 session.run(upcoming, environment)
@@ -116,6 +116,7 @@ def collect(
         wins=dict(session.wins),
         batches=len(session.batches),
         noisy_batches=session.noisy_batches,
+        lost=session.lost,
         seconds=time.monotonic() - start,
         interrupted=session.interrupted,
     )
@@ -130,12 +131,14 @@ def _check_limits(problems: int | None, time_budget_s: float | None, source: Seq
         raise InputError(f"the time budget must be more than 0 s, not {time_budget_s:g}")
 
 
-def _previous(out: Path, journal: Path, header: Header, resume: bool) -> Dataset | None:
+def _refuse_existing(out: Path, journal: Path) -> None:
+    for path, what in ((out, "exists"), (journal, "holds an interrupted collection")):
+        if path.exists():
+            raise InputError(f"{path} {what}: add --resume to continue it, or choose another --out")
+
+
+def _previous(out: Path, header: Header) -> Dataset | None:
     """What an earlier collection finished in ``out``, checked against ``header``."""
-    if not resume:
-        for path, what in ((out, "exists"), (journal, "holds an interrupted collection")):
-            if path.exists():
-                raise InputError(f"{path} {what}: add --resume to continue it, or choose another --out")
     if not out.exists():
         return None
     previous = read_parquet(out)
@@ -177,7 +180,7 @@ class _Before:
 def _unmeasured(
     operator: Measurable, device: Fingerprint, seed: int | None, source: Iterable[Problem] | None, measured: set[Key]
 ) -> Iterator[Key]:
-    """The problems to measure, each once, without those in ``measured``."""
+    """The problems to measure, each once, without those in ``measured`` and those that leave nothing to choose."""
     seen = set(measured)
     repeats = 0
     for problem in operator.problems(Random(seed), device) if source is None else source:
@@ -188,7 +191,8 @@ def _unmeasured(
         if key not in seen:
             seen.add(key)
             repeats = 0
-            yield key
+            if len(operator.choices(as_problem(key, operator.raw_features))) > 1:
+                yield key
         elif (repeats := repeats + 1) > MOST_REPEATS:
             return
 

@@ -1,46 +1,34 @@
-"""One session of collecting: the loop that measures problems, batch by batch, into a journal."""
+"""One session of collecting: hands problems to an engine, shard by shard, and writes what comes back to a journal."""
 
 from __future__ import annotations
 
-import math
+import itertools
+import secrets
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from random import Random
-from typing import Any, Protocol
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import attrs
 
-from autoheur.errors import AutoheurError, PluginError
-from autoheur.fingerprint import Fingerprint
-from autoheur.measure import devices
+from autoheur.errors import AutoheurError, InputError
 from autoheur.measure.assembly import usual_reference
-from autoheur.measure.interleaving import Effort, Measured, describe, measure
+from autoheur.measure.engines import Engine, Event, Finished, Lost, Started
+from autoheur.measure.interleaving import Measured
 from autoheur.measure.journal import Batch, Entry, Journal
 from autoheur.measure.problems import Key, as_problem
-from autoheur.measure.reference import Reference, is_quiet
-from autoheur.measure.timers import Timer
-from autoheur.types import Feature, Problem
+from autoheur.measure.reference import is_quiet
+from autoheur.measure.worker import Job, Measurable, Outcome, Shard, all_failed
 
 BATCH_PROBLEMS = 20
 BATCH_SECONDS = 5.0
 """A batch, which is what a kill can lose, ends after as many problems or as much time, whichever comes first."""
 
+MOST_LOSSES = 2
+"""Workers that a problem may cost; then it is kept as failed."""
 
-class Measurable(Protocol):
-    """What collecting needs of an operator; the registry's operators have it."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def raw_features(self) -> Sequence[Feature]: ...
-
-    def choices(self, problem: Problem | None = None) -> Sequence[str]: ...
-
-    def benchmark(self, problem: Problem, device: str) -> Mapping[str, Callable[[], object]]: ...
-
-    def problems(self, random: Random, device: Fingerprint) -> Iterator[Problem]: ...
+MOST_LOSSES_IN_A_ROW = 8
+"""Workers that may be lost without a batch in between, before it is taken that all would be."""
 
 
 @attrs.frozen
@@ -64,16 +52,15 @@ class Progress:
 
 @attrs.define
 class Session:
-    """Measures problems of ``operator`` on ``device`` into ``journal``.
+    """Measures problems of ``operator`` as ``job`` says, on the workers of ``engine``, into ``journal``.
 
     ``earlier`` problems are in the file already, ``goal`` will be in the end. The time budget counts from ``start``
-    (``time.monotonic``).
+    (``time.monotonic``). ``lost`` counts workers that died or whose device broke down, and were replaced.
     """
 
     operator: Measurable
-    device: str
-    timer: Timer
-    effort: Effort
+    job: Job
+    engine: Engine
     journal: Journal
     earlier: int
     goal: int | None
@@ -83,99 +70,131 @@ class Session:
     measured: int = 0
     repetitions: int = 0
     failed: int = 0
+    lost: int = 0
     wins: Counter[str] = attrs.field(factory=Counter)
     batches: list[Batch] = attrs.field(factory=list)
     interrupted: bool = False
+    _environment: dict[str, Any] = attrs.field(factory=dict)
+    _numbers: dict[str, int] = attrs.field(factory=dict)
+    _again: deque[Shard] = attrs.field(factory=deque)
+    _hopeless: list[Entry] = attrs.field(factory=list)
+    _submitted: int = 0
+    _losses_in_a_row: int = 0
 
     def run(self, upcoming: Iterator[Key], environment: dict[str, Any]) -> None:
         """Measure what is upcoming until there is no more, the budget is spent, or Ctrl-C.
 
         Raises:
-            AutoheurError: the device stopped working.
+            AutoheurError: the device stopped working, or the workers keep dying.
+            InputError: the workers' devices are of different kinds.
             PluginError: the operator breaks the contract.
         """
+        self._environment = {**environment, **self.engine.settings}
         try:
-            reference = Reference(self.timer, self.device)
-            latest = reference.time()
-            described = {
-                **environment,
-                "timer": self.timer.settings,
-                "effort": attrs.asdict(self.effort),
-                "reference": str(reference.kernel),
-            }
-            number = self.journal.start_session(described)
-            while not self.interrupted and (batch := self._batch(upcoming)):
-                before, latest = latest, self._time(reference, number, latest, batch)
-                self._keep(Batch(number, tuple(batch), (before, latest)))
+            self.engine.start(self.job, self.operator, self._count)
+            while self._submit(upcoming) or self.engine.in_flight:
+                self._handle(self.engine.wait())
         except KeyboardInterrupt:
             self.interrupted = True
+        finally:
+            self.engine.close()
+        if self._hopeless and self.batches:
+            self._keep(self.batches[-1].session, (), self.batches[-1].reference_ms)
 
-    def _batch(self, upcoming: Iterator[Key]) -> list[Entry]:
-        """Measure the next batch. Ctrl-C ends it, without the problem in flight."""
-        entries: list[Entry] = []
-        end = time.monotonic() + BATCH_SECONDS
-        try:
-            while len(entries) < BATCH_PROBLEMS and time.monotonic() < end and not self._out_of_time():
-                key = next(upcoming, None)
-                if key is None:
-                    break
-                measured = self._measure(key)
-                entries.append(Entry(key, measured.times, measured.failures))
-                self._count(measured)
-        except KeyboardInterrupt:
-            self.interrupted = True
-        return entries
+    def _submit(self, upcoming: Iterator[Key]) -> bool:
+        """Hand shards to the workers that wait for one; return whether there may be more for those that start."""
+        while self.engine.wants():
+            shard = self._next_shard(upcoming)
+            if shard is None:
+                return False
+            self._submitted += 1
+            self.engine.submit(shard)
+        return True
 
-    def _out_of_time(self) -> bool:
-        return self.budget_s is not None and self.measured > 0 and time.monotonic() - self.start >= self.budget_s
+    def _next_shard(self, upcoming: Iterator[Key]) -> Shard | None:
+        left = BATCH_SECONDS
+        if self.budget_s is not None:
+            left = min(left, self.start + self.budget_s - time.monotonic())
+        if self.interrupted or (left <= 0 and self._submitted):
+            return None
+        if self._again:
+            return attrs.evolve(self._again.popleft(), seconds=left)
+        keys = tuple(itertools.islice(upcoming, BATCH_PROBLEMS))
+        return Shard(keys, left) if keys else None
 
-    def _measure(self, key: Key) -> Measured:
-        problem = as_problem(key, self.operator.raw_features)
-        choices = self.operator.choices(problem)
-        try:
-            functions = self.operator.benchmark(problem, self.device)
-        except PluginError:
-            raise
-        except Exception as error:  # most often out of memory: no choice can run
-            measured = Measured({choice: [math.inf] for choice in choices}, dict.fromkeys(choices, describe(error)))
-        else:
-            unknown = [choice for choice in functions if choice not in choices]
-            if unknown:
-                raise PluginError(f"operator {self.operator.name!r} benchmarks {unknown[0]!r}, none of its choices")
-            measured = measure(choices, functions, self.timer, self.effort)
-            del functions  # the operands must be gone before memory is released and the next ones come
-        if measured.failures:
-            devices.release_memory(self.device)
-        return measured
+    def _handle(self, event: Event) -> None:
+        match event:
+            case Started(worker, device, environment):
+                mismatch = self.journal.contents.header.device.mismatch(device)
+                if mismatch:
+                    raise InputError(
+                        f"worker {worker} is on another device ({device.label()}) than this collection: {mismatch}"
+                    )
+                described = {**self._environment, **environment, "id": secrets.token_hex(8)}
+                self._numbers[worker] = self.journal.start_session(described)
+            case Finished(worker, shard, outcome):
+                self._finish(worker, shard, outcome)
+            case Lost(worker, shard, reason):
+                self._lose(worker, shard, reason)
 
-    def _time(self, reference: Reference, number: int, before: float, batch: Sequence[Entry]) -> float:
-        """Time the reference kernel after a batch.
-
-        Raises:
-            AutoheurError: it does not run any more. The problem that broke the device is kept as failed, so that it is
-                not tried again; those after it are not kept, since their failures say nothing about them.
-        """
-        try:
-            return reference.time()
-        except KeyboardInterrupt:
-            self.interrupted = True
-            return before
-        except Exception as error:
-            # Nothing runs on a broken device: its work ends in problems of which every choice failed.
-            last_good = max((i for i, entry in enumerate(batch) if len(entry.failures) < len(entry.times)), default=-1)
-            kept = batch[: last_good + 2]
-            self._keep(Batch(number, tuple(kept), (before, before)))
-            problem = as_problem(kept[-1].key, self.operator.raw_features)
+    def _finish(self, worker: str, shard: Shard, outcome: Outcome) -> None:
+        if not self.engine.in_process:
+            for entry in outcome.entries:
+                self._count(entry)
+        if outcome.entries:
+            self._keep(self._numbers[worker], outcome.entries, outcome.reference_ms)
+        if outcome.rest:
+            self._again.appendleft(attrs.evolve(shard, keys=outcome.rest))
+        self.interrupted = self.interrupted or outcome.interrupted
+        if outcome.breakdown is None:
+            self._losses_in_a_row = 0
+        elif self.engine.in_process:
+            probably = ""
+            if outcome.entries:
+                culprit = as_problem(outcome.entries[-1].key, self.operator.raw_features)
+                probably = f", probably on {culprit}"
             raise AutoheurError(
-                f"device {self.device!r} stopped working ({describe(error)}), probably on {problem}; "
+                f"device {self.job.device!r} stopped working ({outcome.breakdown}){probably}; "
                 "what was measured before is kept, and resuming leaves that problem out"
-            ) from error
+            )
+        else:
+            self._count_loss(worker, outcome.breakdown)
 
-    def _keep(self, batch: Batch) -> None:
+    def _lose(self, worker: str, shard: Shard | None, reason: str) -> None:
+        """Have a lost worker's problems measured again: together once, then one by one, to find the one to blame."""
+        if shard is not None:
+            losses = shard.losses + 1
+            if losses < MOST_LOSSES:
+                self._again.append(attrs.evolve(shard, losses=losses))
+            elif len(shard.keys) > 1:
+                self._again.extend(attrs.evolve(shard, keys=(key,), losses=losses - 1) for key in shard.keys)
+            else:
+                self._give_up(shard.keys[0], reason)
+        self._count_loss(worker, reason)
+
+    def _give_up(self, key: Key, reason: str) -> None:
+        choices = self.operator.choices(as_problem(key, self.operator.raw_features))
+        failed = all_failed(choices, f"the worker was lost: {reason}")
+        self._hopeless.append(Entry(key, failed.times, failed.failures))
+        self._count(self._hopeless[-1])
+
+    def _count_loss(self, worker: str, reason: str) -> None:
+        self.lost += 1
+        self._losses_in_a_row += 1
+        if self._losses_in_a_row > MOST_LOSSES_IN_A_ROW:
+            raise AutoheurError(
+                f"{self._losses_in_a_row} workers in a row were lost, the last one ({worker}): {reason}; "
+                "what was measured before is kept"
+            )
+
+    def _keep(self, session: int, entries: tuple[Entry, ...], reference_ms: tuple[float, float]) -> None:
+        batch = Batch(session, (*entries, *self._hopeless), reference_ms)
+        self._hopeless.clear()
         self.journal.append(batch)
         self.batches.append(batch)
 
-    def _count(self, measured: Measured) -> None:
+    def _count(self, entry: Entry) -> None:
+        measured = Measured(entry.times, entry.failures)
         self.measured += 1
         self.failed += len(measured.failures)
         good = [times for choice, times in measured.times.items() if choice not in measured.failures]

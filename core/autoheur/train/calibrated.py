@@ -22,7 +22,7 @@ MAX_WRONG_RATE = 0.001
 """The bound on the rate of wrong decisions where none is asked for and the data can support it."""
 
 LOOSEST_RATE = 0.1
-"""Where none is asked for and the data cannot support :data:`MAX_WRONG_RATE`, bounds up to this one are used instead."""
+"""Where none is asked for and the data cannot support :data:`MAX_WRONG_RATE`, bounds up to this one take its place."""
 
 
 @attrs.frozen
@@ -42,7 +42,7 @@ class Risk:
 
 
 def plan(problems: int, options: Options, candidates: int) -> Risk:
-    """Work out what ``problems`` can show. With several candidates the confidence is Bonferroni's, for the best of them.
+    """Work out what ``problems`` can show. With several candidates the confidence is Bonferroni's, for all of them.
 
     Where no rate is asked for and there are too few problems for the usual one, the rate is the smallest that leaves
     room for one wrong decision, because no room would let a single outlier prevent every decision.
@@ -55,8 +55,8 @@ def plan(problems: int, options: Options, candidates: int) -> Risk:
     needed = calibration.problems_needed(rate, confidence)
     supported = calibration.upper_bound(1, problems, confidence)
     few = (
-        f"{problems:,} problems cannot show that at most {rate:.3%} of the decisions are wrong with {options.confidence:.0%} "
-        f"confidence: that takes {needed:,}"
+        f"{problems:,} problems cannot show with {options.confidence:.0%} confidence that at most {rate:.3%} are "
+        f"decided wrongly: that takes {needed:,}"
     )
     if supported > LOOSEST_RATE:
         return Risk(problems, rate, confidence, None, f"{few}. The heuristic decides nothing; measure more problems")
@@ -176,8 +176,8 @@ def _notes(examples: Examples, counts: Mask, risk: Risk, options: Options, parts
     if not counts.all():
         hidden = int((~counts).sum())
         notes.append(
-            f"{hidden:,} of {len(examples):,} problems do not count in the bound: the noise of their measurements hides "
-            f"differences of {options.tolerance:g}"
+            f"{hidden:,} of {len(examples):,} problems do not count in the bound: the noise of their measurements "
+            f"hides differences of {options.tolerance:g}"
         )
     if risk.note:
         notes.append(risk.note)

@@ -4,8 +4,8 @@ The *rate* here is wrong decisions over all problems asked, decided or not. It c
 so does the count of wrong decisions on a sample. That is why a single bound suffices, without any correction for the
 many thresholds compared: let t be the threshold at which the true rate is exactly the one allowed. A smaller one is
 only ever taken when the sample shows at most k wrong decisions at t already, and k is the largest number for which that
-has a probability of at most 1 - confidence (Clopper & Pearson, Biometrika 1934; for monotone risks: Bates et al., J. ACM
-2021, and Angelopoulos et al., "Learn then Test", 2021).
+has a probability of at most 1 - confidence (Clopper & Pearson, Biometrika 1934; for monotone risks: Bates et al.,
+Journal of the ACM 2021, and Angelopoulos et al., "Learn then Test", 2021).
 """
 
 from __future__ import annotations

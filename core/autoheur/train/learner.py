@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import attrs
@@ -23,7 +23,8 @@ class Examples:
     (P x C) is the relative standard deviation of the repetitions (0.02 is 2 %), NaN likewise. Every problem has at
     least two finite times. ``noise`` (P x C) is the standard error of the logarithm of each median, NaN likewise.
     ``weights`` (P) says how much each problem counts in fitting; ``None`` is 1 for all, and a learner may have a
-    method that knows no weights.
+    method that knows no weights. ``draw`` makes up to so many further problems within the range of these, without
+    times: N x F, always the same ones. It is ``None`` where the operator cannot.
     """
 
     inputs: tuple[Input, ...]
@@ -33,6 +34,7 @@ class Examples:
     spread: Floats
     noise: Floats | None = None
     weights: Floats | None = None
+    draw: Callable[[int], Floats] | None = None
 
     def take(self, indices: NDArray[np.intp]) -> Examples:
         """The examples at ``indices``, in that order."""

@@ -32,9 +32,9 @@ def standard_errors(dataset: Dataset) -> Floats:
 
     0.01 says that a median is known to about 1 %. The scale of the noise comes from the median absolute deviation of
     the logarithms, which a few interrupted repetitions do not move, or with fewer than five repetitions from their
-    standard deviation. Few repetitions say little about their own noise, so the scale is drawn towards the one typical
-    of the dataset (as in Smyth, Statistical Applications in Genetics and Molecular Biology 2004). The median of normal
-    values has pi/2 times the variance of their mean.
+    standard deviation. Few repetitions may agree by chance, so a small scale is drawn towards the one typical of the
+    dataset (as in Smyth, Statistical Applications in Genetics and Molecular Biology 2004), but a large one is believed.
+    The median of normal values has pi/2 times the variance of their mean.
     """
     shape = (len(dataset.problems), len(dataset.choices))
     log = pl.col("time_ms").log()
@@ -54,7 +54,8 @@ def standard_errors(dataset: Dataset) -> Floats:
     several = count > 1
     typical = float(np.median(scale[several] ** 2)) if several.any() else 0.0
     own = np.where(several, count - 1, 0.0)
-    variance = (own * np.where(several, scale, 0.0) ** 2 + PRIOR * typical) / (own + PRIOR)
+    squared = np.where(several, scale, 0.0) ** 2
+    variance = np.maximum(squared, (own * squared + PRIOR * typical) / (own + PRIOR))
     errors = np.full(shape, np.nan)
     errors[where] = np.sqrt(_MEDIAN_VARIANCE * variance / count)
     return errors
@@ -72,7 +73,8 @@ def too_slow(times: Floats, noise: Floats | None, choice: NDArray[np.intp], tole
     slow: Mask = lost > math.log(tolerance)
     if noise is None or tolerance == 1:
         return slow
-    return slow & (lost > SIGNIFICANCE * np.hypot(noise[rows, choice], noise[rows, best]))
+    significant: Mask = lost > SIGNIFICANCE * np.hypot(noise[rows, choice], noise[rows, best])
+    return slow & significant
 
 
 def resolved(times: Floats, noise: Floats | None, tolerance: float) -> Mask:

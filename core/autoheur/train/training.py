@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
-import numpy as np
-from numpy.typing import NDArray
 
 from autoheur.dataset.combine import combine
 from autoheur.dataset.dataset import Dataset
@@ -17,14 +15,19 @@ from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.artifact import Artifact, Precondition, Seen
 from autoheur.heuristic.model import Forest
 from autoheur.train import protocols
+from autoheur.train.drawing import Sampler, drawing
 from autoheur.train.evaluation import Row
 from autoheur.train.examples import UNFILTERED, Encoding, Filter, Selection, require_problems, select
+from autoheur.train.guarding import ranges_seen, within
 from autoheur.train.learner import Examples, Learner
 from autoheur.train.protocol import Data, Options
 from autoheur.train.provenance import describe
 from autoheur.train.search import Progress, candidates
 from autoheur.train.splits import published_split, train_val_split
 from autoheur.types import Feature
+
+FITTED = ("train", "val")
+"""The parts that models and thresholds may be fitted to."""
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -35,7 +38,8 @@ class TrainRequest:
     of ``train`` is split off at random, and without either of ``val`` and ``test`` a test set too. ``evals`` are
     judged only, and are not filtered. ``grid`` replaces the values tried for a parameter. ``precondition`` is a
     formula over raw features; it goes into the artifact and does not restrict training. ``device`` is what the
-    heuristic is for, where the data does not say it well enough (default: what the data says).
+    heuristic is for, where the data does not say it well enough (default: what the data says). ``sampler`` makes up
+    further problems on that device, for learners that can use them.
     """
 
     operator: str
@@ -50,6 +54,7 @@ class TrainRequest:
     options: Options = attrs.field(factory=Options)
     precondition: str | None = None
     device: Fingerprint | None = None
+    sampler: Sampler | None = None
     name: str | None = None
     progress: Progress | None = None
 
@@ -126,9 +131,12 @@ def _prepare(request: TrainRequest, rule: Filter) -> _Prepared:
             notes.append(f"{part}: {selection.dropped.count:,} of {total:,} problems left out ({reasons})")
     split = _split(examples, request.options.seed)
     evals = {name: examples[name] for name in request.evals}
-    seen = _seen(request.features, [examples["train"], examples["val"]])
-    within = {part: _within(seen, examples[part]) for part in examples if part not in ("train", "val")}
-    data = Data(examples["train"], examples["val"], examples.get("test"), evals, within)
+    seen = ranges_seen(request.features, [examples["train"], examples["val"]])
+    inside = {part: within(seen, found.inputs, found.matrix) for part, found in examples.items() if part not in FITTED}
+    if request.sampler is not None:
+        draw = drawing(request.sampler, request.features, encoding.inputs, seen, request.options.seed)
+        examples |= {part: attrs.evolve(examples[part], draw=draw) for part in FITTED}
+    data = Data(examples["train"], examples["val"], examples.get("test"), evals, inside)
     return _Prepared(data, train, seen, split, notes)
 
 
@@ -190,37 +198,3 @@ def _with_fractions(request: TrainRequest) -> list[Feature]:
         feature if feature.derived else attrs.evolve(feature, integer=feature.name in whole)
         for feature in request.features
     ]
-
-
-def _seen(features: Iterable[Feature], examples: Sequence[Examples]) -> dict[str, Seen]:
-    """Ranges and categories of the raw features among these examples."""
-    inputs = examples[0].inputs
-    matrix = np.concatenate([part.matrix for part in examples])
-    low, high = matrix.min(axis=0), matrix.max(axis=0)
-    seen: dict[str, Seen] = {}
-    for feature in features:
-        columns = [position for position, column in enumerate(inputs) if column.feature == feature.name]
-        if feature.derived:
-            continue
-        if feature.kind == "numerical":
-            seen[feature.name] = Seen(float(low[columns[0]]), float(high[columns[0]]))
-        else:
-            present = [inputs[position].category for position in columns if high[position] > 0]
-            seen[feature.name] = Seen(categories=sorted(str(category) for category in present))
-    return seen
-
-
-def _within(seen: Mapping[str, Seen], examples: Examples) -> NDArray[np.bool_]:
-    """Which problems (P) an artifact's guard lets through."""
-    within = np.ones(len(examples), bool)
-    known = {name: np.zeros(len(examples), bool) for name, range_ in seen.items() if range_.categories is not None}
-    for position, column in enumerate(examples.inputs):
-        found = seen.get(str(column.feature))
-        if found is None:
-            continue
-        values = examples.matrix[:, position]
-        if found.low is not None and found.high is not None:
-            within &= (values >= found.low) & (values <= found.high)
-        elif found.categories is not None and column.category in found.categories:
-            known[str(column.feature)] |= values > 0
-    return within & np.logical_and.reduce([np.ones(len(examples), bool), *known.values()])

@@ -30,8 +30,11 @@ def _truth(name: str, formula: str, description: str) -> Feature:
 
 
 def _power_of_two(value: str, largest: int) -> str:
-    """The logarithm of the largest power of two that divides ``value``, up to that of 2**``largest``."""
-    return "(" + " + ".join(f"(({value}) % {2**exponent} == 0)" for exponent in range(1, largest + 1)) + ")"
+    """The logarithm of the largest power of two that divides ``value``, up to ``largest``; odd values are done first."""
+    formula = str(largest)
+    for exponent in range(largest, 0, -1):
+        formula = f"({exponent - 1} if ({value}) % {2**exponent} != 0 else {formula})"
+    return formula
 
 
 def _least(*formulas: str) -> str:
@@ -109,8 +112,7 @@ _COPIED_BYTES = (
     f" + (2 * k * n + n_padded_length * k + k_padded_length * n if {_MAT2_COPIED} else 0))"
 )
 _PRODUCT_SECONDS = (
-    f"max(2 * m * n * k / ({_DEVICE_FLOPS} * 1000000000000),"
-    f" {_ITEM_SIZE} * (m * k + k * n + m * n) / 1400000000000)"
+    f"max(2 * m * n * k / ({_DEVICE_FLOPS} * 1000000000000), {_ITEM_SIZE} * (m * k + k * n + m * n) / 1400000000000)"
 )
 
 COST = (

@@ -1,0 +1,152 @@
+"""What features, learners, label weights and training settings contribute, out of fold.
+
+    python benchmarks/ablation.py pad_mm_a100_train.txt.gz pad_mm_a100_val.txt.gz [--seeds 3]
+
+Prints a Markdown table. Every row is cross-fitted afresh with each seed; figures are means, with the least and the
+greatest. ``strict`` is the share of problems decided when at most 0.1 % of all problems are decided wrongly (every slower
+choice is wrong), ``practical`` the same when wrong is slower than 1.1 times the best. ``regret`` and ``worse`` are those
+of the 90 % of problems with the least risk: the geometric mean of time over the best's, and how many per thousand
+problems are slower than 1.1 times.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+
+from autoheur.dataset.combine import combine
+from autoheur.dataset.dataset import Dataset
+from autoheur.dataset.reading import read
+from autoheur.heuristic.model import Policy
+from autoheur.train import noise
+from autoheur.train.calibration import threshold_for
+from autoheur.train.crossfit import cross_fit, folds
+from autoheur.train.evaluation import decide_all, is_best
+from autoheur.train.examples import UNFILTERED, build_examples
+from autoheur.train.learner import Examples, Learner, ToleranceAware
+from autoheur.types import Feature
+from autoheur_learners.decision_tree import DecisionTree
+from autoheur_learners.distilled_tree import DistilledTree
+from autoheur_learners.extra_trees import ExtraTrees
+from autoheur_learners.gradient_boosting import GradientBoosting
+from autoheur_learners.regression_tree import RegressionTree
+from autoheur_pad_mm import derived
+from autoheur_pad_mm.features import FEATURES
+
+RATE = 0.001
+PRACTICAL = 1.1
+SHARE = 0.9
+
+GROUPS: Mapping[str, Sequence[Feature]] = {
+    "layout": derived.LAYOUT,
+    "alignment": derived.ALIGNMENT,
+    "padded alignment": derived.PADDED_ALIGNMENT,
+    "cost": derived.COST,
+}
+
+
+@attrs.frozen
+class Figures:
+    strict: float
+    practical: float
+    regret: float
+    worse: float
+
+
+def figures(examples: Examples, learner: Learner, parameters: Mapping[str, Any], seed: int) -> Figures:
+    """Cross-fit for both aims and measure."""
+    strict, practical = (
+        learner.for_tolerance(t) if isinstance(learner, ToleranceAware) else learner for t in (1.0, PRACTICAL)
+    )
+    fits = cross_fit(examples, [(strict, parameters), (practical, parameters)], folds(examples, seed))
+    allowed = round(RATE * len(examples))
+    available = np.isfinite(examples.times)
+    decisions = decide_all(fits[0].scores, available, Policy(strict.statistic, 0.0))
+    threshold = threshold_for(decisions.confidence, ~is_best(decisions.choice, examples.times), allowed)
+    covered = float((decisions.confidence > threshold).mean())
+    decisions = decide_all(fits[1].scores, available, Policy(practical.statistic, 0.0))
+    wrong = noise.too_slow(examples.times, examples.noise, decisions.choice, PRACTICAL)
+    threshold = threshold_for(decisions.confidence, wrong, allowed)
+    surest = np.argsort(-decisions.confidence, kind="stable")[: int(SHARE * len(examples))]
+    taken = examples.times[np.arange(len(examples)), decisions.choice] / np.nanmin(examples.times, axis=1)
+    return Figures(
+        covered,
+        float((decisions.confidence > threshold).mean()),
+        float(np.exp(np.log(taken[surest]).mean())),
+        float(1000 * wrong[surest].sum() / len(examples)),
+    )
+
+
+def default(learner: Learner) -> dict[str, Any]:
+    return {name: values[0] for name, values in learner.grid.items()}
+
+
+def weighted(examples: Examples) -> Examples:
+    return attrs.evolve(examples, weights=noise.weights(examples.times, examples.noise))
+
+
+def variants(dataset: Dataset) -> dict[str, Callable[[], tuple[Examples, Learner, Mapping[str, Any]]]]:
+    """Label -> what makes the examples, the learner and its parameters."""
+
+    def examples(features: Sequence[Feature]) -> Examples:
+        return weighted(build_examples(dataset, features, UNFILTERED))
+
+    raw = [feature for feature in FEATURES if not feature.derived]
+    published = [feature for feature in FEATURES if feature.published]
+    forest = ExtraTrees()
+    usual = default(forest)
+    found: dict[str, Callable[[], tuple[Examples, Learner, Mapping[str, Any]]]] = {
+        "extra_trees, all features": lambda: (examples(FEATURES), forest, usual),
+        "raw features only": lambda: (examples(raw), forest, usual),
+        "published features": lambda: (examples(published), forest, usual),
+    }
+    for name, group in GROUPS.items():
+        others = [feature for feature in FEATURES if feature not in group]
+        found[f"without {name}"] = lambda others=others: (examples(others), forest, usual)
+        found[f"published and {name}"] = lambda group=group: (examples([*published, *group]), forest, usual)
+    found["labels without weights"] = lambda: (attrs.evolve(examples(FEATURES), weights=None), forest, usual)
+    for change in ({"n_estimators": 25}, {"n_estimators": 100}, {"max_leaf_nodes": 64}, {"max_leaf_nodes": 256}):
+        label = ", ".join(f"{name}={value}" for name, value in change.items())
+        found[f"extra_trees {label}"] = lambda change=change: (examples(FEATURES), forest, {**usual, **change})
+    trees = {"max_depth": 5, "min_samples_leaf": 10}
+    found["regression_tree, published features"] = lambda: (examples(published), RegressionTree(), trees)
+    found["regression_tree"] = lambda: (examples(FEATURES), RegressionTree(), trees)
+    for learner in (GradientBoosting(), DecisionTree(), DistilledTree()):
+        found[learner.name] = lambda learner=learner: (examples(FEATURES), learner, default(learner))
+    return found
+
+
+def cell(values: Sequence[float], digits: int, factor: float = 1.0) -> str:
+    low, mean, high = (factor * f(values) for f in (min, np.mean, max))
+    return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="+", type=Path)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", default="", help="only rows whose label contains this")
+    arguments = parser.parse_args()
+    dataset = combine([read(path) for path in arguments.data])
+    print("| | strict % | practical % | regret of the surest 90 % | worse than 1.1 x, per 1000 |\n|---|---|---|---|---|")
+    for label, make in variants(dataset).items():
+        if arguments.only not in label:
+            continue
+        examples, learner, parameters = make()
+        found = [figures(examples, learner, parameters, seed) for seed in range(arguments.seeds)]
+        cells = (
+            cell([f.strict for f in found], 1, 100),
+            cell([f.practical for f in found], 1, 100),
+            cell([f.regret for f in found], 5),
+            cell([f.worse for f in found], 2),
+        )
+        print(f"| {label} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
