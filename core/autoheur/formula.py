@@ -6,10 +6,11 @@ evaluated over whole columns (training); nothing from it is ever handed to ``eva
 
     names, numbers, 'strings', True, False
     + - * / // %   unary -   == != < <= > >=   and or not   A if C else B
-    min(a, b) max(a, b) abs(a) log2(a) floor(a) ceil(a)
+    min(a, b) max(a, b) abs(a) log2(a) floor(a) ceil(a) trailing_zeros(a)
 
 Numbers are float64 throughout, so Python and numpy agree bit for bit; a truth value in arithmetic counts 0 or 1.
-Categorical features are compared, as strings, with ``==`` and ``!=``.
+Categorical features are compared, as strings, with ``==`` and ``!=``. ``trailing_zeros`` says how often 2 divides a
+number's whole part, which is the logarithm of its alignment; 64 for 0.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _COMPARISON: dict[type[ast.cmpop], str] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
-FUNCTIONS: dict[str, int] = {"min": 2, "max": 2, "abs": 1, "log2": 1, "floor": 1, "ceil": 1}
+FUNCTIONS: dict[str, int] = {"min": 2, "max": 2, "abs": 1, "log2": 1, "floor": 1, "ceil": 1, "trailing_zeros": 1}
 """Function name -> number of arguments."""
 
 _MAX_LENGTH = 4000
@@ -174,7 +175,7 @@ class _Checker:
                 return "integer" if self._numeric(body) and self._numeric(orelse) else "number"
             case ast.Call(func=ast.Name(id=function), args=args):
                 whole_arguments = [self._numeric(argument) for argument in args]  # all of them are checked
-                if function in ("floor", "ceil"):
+                if function in ("floor", "ceil", "trailing_zeros"):
                     return "integer"
                 return "integer" if all(whole_arguments) and function != "log2" else "number"
         raise AssertionError(f"unchecked node {node!r}")
@@ -197,8 +198,8 @@ class _Checker:
 def to_python(formula: Formula, rename: Mapping[str, str] | None = None) -> str:
     """Print a formula as Python source, with raw feature names replaced as ``rename`` says.
 
-    The source expects the numerical names to be floats, the categorical ones strings, and ``log2``, ``floor`` and
-    ``ceil`` in scope when :func:`functions_used` names them.
+    The source expects the numerical names to be floats, the categorical ones strings, and ``log2``, ``floor``, ``ceil``
+    and ``trailing_zeros`` in scope when :func:`functions_used` names them.
     """
     renamed = _Rename(dict(rename or {})).visit(ast.parse(formula.text, mode="eval"))
     return ast.unparse(renamed)
@@ -215,6 +216,16 @@ class _Rename(ast.NodeTransformer):
         # Only the arguments: a function's name is not a feature.
         node.args = [self.visit(argument) for argument in node.args]
         return node
+
+
+def trailing_zeros(value: float) -> float:
+    """How often 2 divides the whole part of a number; 64 for 0.
+
+    Raises:
+        ArithmeticError, ValueError: the value is not finite.
+    """
+    whole = int(value)
+    return float((whole & -whole).bit_length() - 1) if whole else 64.0
 
 
 def functions_used(formula: Formula) -> frozenset[str]:

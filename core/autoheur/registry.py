@@ -199,7 +199,7 @@ class Registry:
 
     @functools.cached_property
     def learners(self) -> dict[str, tuple[Learner, Plugin]]:
-        """Learners by name, with the plugin that brings them. Of two of one name the first wins; the other is an error."""
+        """Learners by name, with the plugin that brings them. The first of two of one name wins."""
         learners: dict[str, tuple[Learner, Plugin]] = {}
         for plugin in self.plugins:
             if not plugin.usable or "autoheur_learners" not in plugin.hooks:

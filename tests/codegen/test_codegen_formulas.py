@@ -20,6 +20,12 @@ RAW = [Feature("m", integer=True), Feature("k", integer=True), Feature("x"), Fea
 FORMULAS = [
     *("m * k", "k / (m * x)", "m % 7 + x // 0.3", "-x * m - k", "log2(m) * log2(x)", "abs(x - m)"),
     *("floor(m / k) * floor(x)", "ceil(x) * 9007199254740991 * 9007199254740991", "floor(-0.5 * x)"),
+    *(
+        "trailing_zeros(m)",
+        "min(trailing_zeros(m + k), 4) * x",
+        "trailing_zeros(m - m)",
+        "trailing_zeros(floor(x) * 8)",
+    ),
     *("min(m, x)", "max(k, 3)", "min(m, 3) // 2", "(m > k) + (x > 1) + True", "1e+16 * x", "0.1 + 0.2"),
     *("m if dtype == 'torch.float16' else x", "k if m > 100 and not x > 2 else -k", "m if x < 0 or m == k else 2"),
 ]

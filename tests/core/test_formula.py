@@ -22,6 +22,7 @@ INTEGERS = frozenset({"m"})
         ("m if m > 2 else 1", "integer"),
         ("m if dtype != 'a' else 0.5", "number"),
         ("log2(m)", "number"),
+        ("min(trailing_zeros(x), 4)", "integer"),
         ("floor(x)", "integer"),
         ("min(m, 16)", "integer"),
         ("not m > 1 or False", "truth"),

@@ -22,6 +22,7 @@ SCOPE = {
     "log2": math.log2,
     "floor": math.floor,
     "ceil": math.ceil,
+    "trailing_zeros": formulas.trailing_zeros,
     "__builtins__": {"min": min, "max": max, "abs": abs},
 }
 
@@ -140,6 +141,12 @@ def test_any_numbers_agree_with_python(text: str, rows: list[tuple[float, float]
 )
 def test_infinities_that_arise_agree_with_python(text: str) -> None:
     assert_agrees(text, {"x": np.array([1e300, -1e300, 2.0]), "y": np.array([1e300, 1e300, 0.5])})
+
+
+def test_trailing_zeros_are_those_of_the_binary_digits() -> None:
+    values = np.array([1.0, 2.0, 3.0, 40.0, -8.0, 0.0, 65536.0, 2.0**70])
+    found = evaluate(formulas.parse("trailing_zeros(x)"), {"x": values})
+    assert found.tolist() == [0.0, 1.0, 0.0, 3.0, 3.0, 64.0, 16.0, 70.0]
 
 
 def test_log2_is_pythons_to_the_last_bit() -> None:

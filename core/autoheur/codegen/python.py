@@ -35,7 +35,7 @@ from autoheur.types import Reason
 RESERVED = (
     *("OPERATOR", "NAME", "CHOICES", "RAW_FEATURES", "THRESHOLD", "scores", "decide", "rank", "math", "annotations"),
     *("Any", "Mapping", "problem", "context", "checked", "inputs", "choice", "result", "index", "best", "second"),
-    *("statistic", "order", "values"),
+    *("statistic", "order", "values", "_trailing_zeros"),
 )
 """Names that generated modules use themselves."""
 
@@ -86,12 +86,15 @@ def write_header(writer: Writer, program: Program) -> None:
 
 def uses_math(program: Program) -> bool:
     """Whether the code needs the math module."""
+    return program.statistic == "ratio" or bool(_functions(program) & {"log2", "floor", "ceil"})
+
+
+def _functions(program: Program) -> frozenset[str]:
+    """The formula functions that the code calls."""
     used = [derive.formula for derive in program.derives]
     if program.precondition:
         used.append(program.precondition)
-    return program.statistic == "ratio" or any(
-        formulas.functions_used(formula) & {"log2", "floor", "ceil"} for formula in used
-    )
+    return frozenset().union(*map(formulas.functions_used, used))
 
 
 def write_constants(writer: Writer, program: Program) -> None:
@@ -108,6 +111,8 @@ def write_functions(writer: Writer, program: Program, access: Access) -> None:
     _write_decide(writer, program, access)
     _write_rank(writer, access)
     _write_evaluate(writer, program, access)
+    if "trailing_zeros" in _functions(program):
+        _write_trailing_zeros(writer)
     if isinstance(program.model, Ensemble):
         _write_ensemble(writer, program.model)
 
@@ -171,6 +176,13 @@ def _write_evaluate(writer: Writer, program: Program, access: Access) -> None:
         else:
             _write_ensemble_call(writer, program.model, len(program.choices))
         writer.line('return result, ""')
+
+
+def _write_trailing_zeros(writer: Writer) -> None:
+    _begin(writer)
+    with writer.block("def _trailing_zeros(value: float) -> float:"):
+        writer.line("whole = int(value)")
+        writer.line("return float((whole & -whole).bit_length() - 1) if whole else 64.0")
 
 
 def _write_checks(writer: Writer, program: Program) -> None:
@@ -336,6 +348,8 @@ class _Polish(ast.NodeTransformer):
         if name in ("floor", "ceil"):
             # Formulas compute in float64 throughout; Python's own floor gives an int.
             return ast.Call(ast.Name("float"), [ast.Call(ast.Name(f"math.{name}"), arguments, [])], [])
+        if name == "trailing_zeros":
+            return ast.Call(ast.Name("_trailing_zeros"), arguments, [])
         return ast.Call(node.func, arguments, [])
 
 

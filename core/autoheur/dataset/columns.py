@@ -136,6 +136,9 @@ class _Evaluator:
             case "floor" | "ceil":
                 self._require(np.isfinite(first), rows, "rounds a number that is not finite")
                 return np.floor(first) if function == "floor" else np.ceil(first)
+            case "trailing_zeros":
+                self._require(np.isfinite(first), rows, "takes trailing zeros of a number that is not finite")
+                return np.fromiter(map(formulas.trailing_zeros, first.tolist()), np.float64, len(first))
         raise AssertionError(f"unchecked function {function!r}")
 
     def _require(self, fine: NDArray[np.bool_], rows: NDArray[np.intp], what: str) -> None:

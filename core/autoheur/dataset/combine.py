@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from autoheur.dataset.dataset import Dataset
+from autoheur.dataset.parts import describe_parts, together
 from autoheur.dataset.problems import ProblemTable, with_integers
 from autoheur.dataset.summary import summarise
 from autoheur.errors import InputError
@@ -21,9 +22,10 @@ def combine(
     """Concatenate datasets: rows in order, problems that recur shared, the union of choices. Linear in rows.
 
     Operator, features (names and kinds) and, unless ``allow_mixed_devices``, device must agree; the order of features
-    is the first's. A feature is ``integer`` if it is in all of them. The result has the metadata and environment of
-    the first; with mixed devices it also has the first's device, which the caller has to know. ``names`` is what
-    messages call the datasets (default: their first sources).
+    is the first's. A feature is ``integer`` if it is in all of them. The result has the metadata of the first, and an
+    environment that lists where everything came from (see :mod:`autoheur.dataset.parts`); with mixed devices it also
+    has the first's device, which the caller has to know. ``names`` is what messages call the datasets (default: their
+    first sources).
 
     Raises:
         InputError: no dataset, or two that do not go together; the message names both and the difference.
@@ -71,6 +73,7 @@ def combine(
             sum(summary.malformed_lines for summary in summaries),
             tuple(message for summary in summaries for message in summary.skipped),
         ),
+        environment=together([part for dataset in datasets for part in describe_parts(dataset)]),
     )
 
 

@@ -71,7 +71,8 @@ class Dataset:
     ``metadata`` is the log's own JSON metadata, kept for export; empty for what autoheur measured itself.
     ``sources`` are the files that the rows came from and ``sha256`` the digests of their (unpacked) contents, in the
     same order. ``environment`` describes the measuring process where it is known: versions of torch and triton, clock
-    state; plain JSON data.
+    state; plain JSON data. In a dataset put together from others it lists them, each with all of this; see
+    :mod:`autoheur.dataset.parts`.
     """
 
     operator: str
