@@ -5,16 +5,17 @@ This is the small public surface; everything else is imported from the module th
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING
-
-from autoheur.errors import AutoheurError, InputError
-from autoheur.fingerprint import Fingerprint
-from autoheur.registry import Registry, default_registry
-from autoheur.types import Decision, Feature, Operand, Operator, Problem, Reason
+import importlib
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import contextlib
+
+    from autoheur.errors import AutoheurError, InputError
+    from autoheur.fingerprint import Fingerprint
     from autoheur.inductor.records import Record
+    from autoheur.registry import Registry, default_registry
+    from autoheur.types import Decision, Feature, Operand, Operator, Problem, Reason
 
 __version__ = "0.1.0"
 
@@ -39,8 +40,34 @@ __all__ = [
 ]
 
 
+_HOMES = {
+    "AutoheurError": "errors",
+    "Decision": "types",
+    "Feature": "types",
+    "Fingerprint": "fingerprint",
+    "InputError": "errors",
+    "Operand": "types",
+    "Operator": "types",
+    "Problem": "types",
+    "Reason": "types",
+    "Registry": "registry",
+    "default_registry": "registry",
+}
+"""Public name -> the module that has it, imported at first use: every ``import torch`` imports this package."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"autoheur.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
 def decide(operator: str, problem: Problem, device: Fingerprint | None = None) -> Decision:
     """Decide one problem with the installed plugins; see :meth:`Registry.decide`."""
+    from autoheur.registry import default_registry
+
     return default_registry().decide(operator, problem, device)
 
 

@@ -82,8 +82,14 @@ KNOWN: Mapping[str, Fingerprint] = {
 def from_log_metadata(metadata: Mapping[str, Any]) -> Fingerprint:
     """The requirement that an AutoHeuristic log's metadata supports: compute capability and shared memory.
 
-    Torch writes capability (0, 0) where no CUDA device is present; such a log is taken as measured on the CPU.
+    Torch writes capability (0, 0) where no CUDA device is present; such a log is taken as measured on the CPU. A log
+    that autoheur wrote while compiling has the whole fingerprint beside them, as ``device``.
     """
+    if isinstance(device := metadata.get("device"), Mapping):
+        try:
+            return from_dict(device)
+        except (ValueError, TypeError):
+            pass  # somebody else's "device"
     capability = metadata.get("device_capa")
     memory = metadata.get("shared_memory")
     if isinstance(capability, (list, tuple)) and len(capability) == 2 and tuple(capability) != (0, 0):

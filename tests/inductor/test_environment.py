@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -51,12 +52,12 @@ def test_a_script_that_does_not_mention_autoheur(bench: Any) -> None:
 
 
 def test_without_the_variable_torch_loads_next_to_nothing_of_autoheur() -> None:
-    modules, finder = run(
-        "import sys, torch; print(list(sys.modules)); print(type(sys.meta_path[0]))"
-    ).stdout.splitlines()
-    assert "'autoheur.inductor.autoload'" in modules
-    for name in ("autoheur.inductor.session", "autoheur.plugins", "autoheur.codegen", "torch._inductor.compile_fx"):
-        assert f"'{name}'" not in modules
+    """Every program with torch pays for this."""
+    code = "import sys, torch; print(list(sys.modules)); print(type(sys.meta_path[0]))"
+    modules, finder = run(code).stdout.splitlines()
+    loaded = [name for name in ast.literal_eval(modules) if name.partition(".")[0] == "autoheur"]
+    assert loaded == ["autoheur", "autoheur.inductor", "autoheur.inductor.autoload"]
+    assert "torch._inductor.compile_fx" not in modules
     assert "autoheur" not in finder
 
 

@@ -42,7 +42,7 @@ def test_collect_keeps_what_inductor_measures_as_a_dataset(bench: Any, graphs: A
     assert dataset.problems["m"].to_list() == [5, 6]
     assert dataset.choices == ("orig", "pad")
     assert dataset.rows["time_ms"].to_list() == [3.0, 1.5, 3.0, 1.5]
-    assert dataset.device.kind == "cpu"
+    assert dataset.device == fingerprint.cpu()
     names = [feature.name for feature in dataset.features]
     assert names == [feature.name for feature in bench.registry().raw_features("pad_mm")]
     assert autoheur.last_decisions() == []
@@ -115,7 +115,7 @@ def test_a_report_adds_up_files_per_operator_and_heuristic_and_skips_torn_lines(
 
 
 def test_a_report_of_a_missing_file_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nowhere.jsonl: cannot read"):
+    with pytest.raises(InputError, match="nowhere\\.jsonl: cannot read"):
         shadow.report([tmp_path / "nowhere.jsonl"])
 
 

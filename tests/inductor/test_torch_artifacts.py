@@ -1,4 +1,4 @@
-"""PyTorch's own heuristics, converted: they answer as torch's classes do, below everything else, on their device only."""
+"""PyTorch's own heuristics, converted: they answer as torch's classes do, come last, and keep to their device."""
 
 from __future__ import annotations
 
@@ -139,5 +139,5 @@ def test_a_file_of_another_form_is_refused_and_never_executed(tmp_path: Path, ol
     torch_artifacts.read(copy, FEATURES)
     assert old in copy.read_text()
     copy.write_text(copy.read_text().replace(old, new, 1))
-    with pytest.raises(ArtifactError, match=f"{source.name}: not a heuristic in the form that torch generates"):
+    with pytest.raises(ArtifactError, match=f"{source.stem}[.]py: not a heuristic in the form that torch generates"):
         torch_artifacts.read(copy, FEATURES)

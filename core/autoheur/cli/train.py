@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from autoheur.train.evaluation import Row
     from autoheur.train.search import Progress
 
+AUTO = "auto"
+"""The learner that stands for all there are."""
+
 eval_option = click.option(
     "--eval", "evals", multiple=True, metavar="NAME=DATA", help="Judge on this further dataset too; repeatable."
 )
@@ -86,7 +89,8 @@ def train(
     registry = default_registry()
     operator, paths = split_operator(arguments, registry.operator_names())
     method = protocols.get(protocol or protocols.DEFAULT)
-    chosen = [registry.learner(learner) for learner in dict.fromkeys(learners or (method.default_learner,))]
+    names = list(registry.learners) if AUTO in learners else learners or (method.default_learner,)
+    chosen = [registry.learner(learner) for learner in dict.fromkeys(names)]
     values = parse_grid(grid)
     data, val_data, test_data = (read_data(part, strict) for part in (paths, val, test))
     named = read_named(evals, strict)
@@ -105,6 +109,7 @@ def train(
                 learners=chosen,
                 protocol=method.name,
                 grid=values,
+                one_each=AUTO in learners,
                 options=Options(max_wrong_rate, confidence, tolerance, seed),
                 precondition=plugin.precondition(where) if plugin else None,
                 device=where,

@@ -11,6 +11,7 @@ import polars as pl
 
 from autoheur.dataset.combine import combine
 from autoheur.dataset.dataset import PROBLEM_DTYPES, Dataset
+from autoheur.dataset.parts import PARTS
 from autoheur.dataset.summary import summarise
 from autoheur.errors import InputError
 from autoheur.measure.journal import Batch, Contents, Entry, Header
@@ -47,9 +48,10 @@ def assemble(contents: Contents, choices: Sequence[str], previous: Dataset | Non
     added = _dataset(contents, batches, choices)
     if previous is None:
         return added
-    return attrs.evolve(
-        combine([previous, added]), environment=_extend(previous.environment, len(previous.problems), added.environment)
-    )
+    together = combine([previous, added])
+    if PARTS in previous.environment:
+        return together
+    return attrs.evolve(together, environment=_extend(previous.environment, len(previous.problems), added.environment))
 
 
 def _new_batches(batches: Sequence[Batch], known: set[Key]) -> list[Batch]:

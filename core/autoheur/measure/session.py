@@ -25,7 +25,7 @@ BATCH_SECONDS = 5.0
 """A batch, which is what a kill can lose, ends after as many problems or as much time, whichever comes first."""
 
 MOST_LOSSES = 2
-"""Workers that a problem may cost; then it is kept as failed."""
+"""Workers that a batch may cost before its problems are tried one by one; one that costs yet another has failed."""
 
 MOST_LOSSES_IN_A_ROW = 8
 """Workers that may be lost without a batch in between, before it is taken that all would be."""

@@ -29,29 +29,27 @@ LOOSEST_RATE = 0.1
 class Risk:
     """How many wrong decisions out of fold are allowed, and what that shows.
 
-    ``allowed`` wrong among ``problems`` bound the rate by ``rate``, with ``confidence`` for each candidate (stricter
-    than asked where several are compared, so that it holds for all of them together). ``allowed`` is ``None`` where the
-    data supports no decisions at all.
+    ``allowed`` wrong among ``problems`` bound the rate by ``rate``; ``None`` where the data supports no decisions at
+    all. ``note`` tells the user where that is not what was asked for.
     """
 
     problems: int
     rate: float
-    confidence: float
     allowed: int | None
     note: str | None = None
 
 
-def plan(problems: int, options: Options, candidates: int) -> Risk:
-    """Work out what ``problems`` can show. With several candidates the confidence is Bonferroni's, for all of them.
+def plan(problems: int, options: Options) -> Risk:
+    """Work out what ``problems`` can show.
 
     Where no rate is asked for and there are too few problems for the usual one, the rate is the smallest that leaves
     room for one wrong decision, because no room would let a single outlier prevent every decision.
     """
-    confidence = 1 - (1 - options.confidence) / candidates
+    confidence = options.confidence
     rate = MAX_WRONG_RATE if options.max_wrong_rate is None else options.max_wrong_rate
     allowed = calibration.allowed_wrong(problems, rate, confidence)
     if allowed is not None:
-        return Risk(problems, rate, confidence, allowed)
+        return Risk(problems, rate, allowed)
     needed = calibration.problems_needed(rate, confidence)
     supported = calibration.upper_bound(1, problems, confidence)
     few = (
@@ -59,11 +57,11 @@ def plan(problems: int, options: Options, candidates: int) -> Risk:
         f"decided wrongly: that takes {needed:,}"
     )
     if supported > LOOSEST_RATE:
-        return Risk(problems, rate, confidence, None, f"{few}. The heuristic decides nothing; measure more problems")
+        return Risk(problems, rate, None, f"{few}. The heuristic decides nothing; measure more problems")
     if options.max_wrong_rate is not None:
         hint = f"measure more problems, or ask for --max-wrong-rate {_rounded_up(supported)}, which they support"
-        return Risk(problems, rate, confidence, None, f"{few}. The heuristic decides nothing; {hint}")
-    return Risk(problems, supported, confidence, 1, f"{few}. The bound is {supported:.2%} instead")
+        return Risk(problems, rate, None, f"{few}. The heuristic decides nothing; {hint}")
+    return Risk(problems, supported, 1, f"{few}. The bound is {supported:.2%} instead")
 
 
 def _rounded_up(rate: float) -> float:
@@ -106,7 +104,7 @@ class Calibrated:
         examples = concatenate([data.train, data.val])
         examples = attrs.evolve(examples, weights=noise.weights(examples.times, examples.noise))
         counts = noise.resolved(examples.times, examples.noise, options.tolerance)
-        risk = plan(int(counts.sum()), options, len(candidates))
+        risk = plan(int(counts.sum()), options)
         parts = folds(examples, options.seed)
         trials = [
             _calibrate(fit, examples, counts, risk, options) for fit in cross_fit(examples, candidates, parts, progress)
@@ -117,7 +115,14 @@ class Calibrated:
         ]
         chosen = trials[best]
         learner, parameters = chosen.fit.candidate
-        notes = [*_notes(examples, counts, risk, options, len(parts)), *([why] if why else [])]
+        notes = _notes(examples, counts, risk, options, len(parts))
+        if why:
+            alone = 1 - (1 - options.confidence) / len(trials)
+            notes += [
+                why,
+                f"the bound holds for each candidate taken alone; --confidence {alone:.4g} makes it hold for the best "
+                f"of {len(trials)}",
+            ]
         evidence = _evidence(chosen, risk, len(parts))
         return Outcome(learner, parameters, chosen.fit.model, chosen.policy, rows, notes, evidence)
 
@@ -196,6 +201,5 @@ def _evidence(trial: _Trial, risk: Risk, parts: int) -> dict[str, Any]:
         "folds": parts,
         "allowed_wrong": risk.allowed,
         "max_wrong_rate": risk.rate,
-        "confidence_each": risk.confidence,
         "coverage": trial.coverage,
     }

@@ -20,10 +20,13 @@ Result = TypeVar("Result")
 Candidate = tuple[Learner, Mapping[str, Any]]
 
 
-def candidates(learners: Sequence[Learner], overrides: Mapping[str, Sequence[Any]]) -> list[Candidate]:
+def candidates(
+    learners: Sequence[Learner], overrides: Mapping[str, Sequence[Any]], one_each: bool = False
+) -> list[Candidate]:
     """Every learner with every combination of its parameters, the first parameter varying slowest.
 
-    ``overrides`` replaces the values of a parameter in the grid of every learner that has it.
+    ``overrides`` replaces the values of a parameter in the grid of every learner that has it. With ``one_each`` only
+    the first value is taken of the parameters that it does not replace.
 
     Raises:
         InputError: no learner has a parameter that is overridden, or one is given no value.
@@ -37,7 +40,7 @@ def candidates(learners: Sequence[Learner], overrides: Mapping[str, Sequence[Any
             raise InputError(f"grid: parameter {name!r} has no value")
     found: list[Candidate] = []
     for learner in learners:
-        grid = {name: overrides.get(name, values) for name, values in learner.grid.items()}
+        grid = {name: overrides.get(name, values[:1] if one_each else values) for name, values in learner.grid.items()}
         found += ((learner, dict(zip(grid, values, strict=True))) for values in itertools.product(*grid.values()))
     return found
 

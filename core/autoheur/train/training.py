@@ -36,7 +36,8 @@ class TrainRequest:
 
     ``features`` are the operator's, raw and derived. Datasets of one part are taken together. Without ``val`` a part
     of ``train`` is split off at random, and without either of ``val`` and ``test`` a test set too. ``evals`` are
-    judged only, and are not filtered. ``grid`` replaces the values tried for a parameter. ``precondition`` is a
+    judged only, and are not filtered. ``grid`` replaces the values tried for a parameter; with ``one_each``
+    one value is tried of every other. ``precondition`` is a
     formula over raw features; it goes into the artifact and does not restrict training. ``device`` is what the
     heuristic is for, where the data does not say it well enough (default: what the data says). ``sampler`` makes up
     further problems on that device, for learners that can use them.
@@ -51,6 +52,7 @@ class TrainRequest:
     learners: Sequence[Learner]
     protocol: str = protocols.DEFAULT
     grid: Mapping[str, Sequence[Any]] = attrs.field(factory=dict)
+    one_each: bool = False
     options: Options = attrs.field(factory=Options)
     precondition: str | None = None
     device: Fingerprint | None = None
@@ -78,7 +80,7 @@ def train(request: TrainRequest) -> TrainResult:
     request.options.check()
     if not request.learners:
         raise InputError("no learner was asked for")
-    tasks = candidates(request.learners, request.grid)
+    tasks = candidates(request.learners, request.grid, request.one_each)
     if protocol.published_features_only:
         request = attrs.evolve(request, features=[feature for feature in request.features if feature.published])
     prepared = _prepare(request, protocol.rule)
