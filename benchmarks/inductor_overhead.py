@@ -2,8 +2,8 @@
 
 Every round compiles the same graph three times from scratch, in random order and each in a cache folder of its own:
 plain, plain again, and enabled. Reported are the ratios of CPU time to the first plain compile of the round; the second
-plain one is the noise. The gates of Inductor's padding pass are opened, so that questions are asked on a CPU too, and its
-benchmark is replaced by a constant, so that only what autoheur adds makes a difference.
+plain one is the noise. The gates of Inductor's padding pass are opened, so that questions are asked on a CPU too, and
+its benchmark is replaced by a constant, so that only what autoheur adds makes a difference.
 
     python benchmarks/inductor_overhead.py [--rounds 15] [--heuristic]
 

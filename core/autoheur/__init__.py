@@ -71,7 +71,7 @@ def decide(operator: str, problem: Problem, device: Fingerprint | None = None) -
     return default_registry().decide(operator, problem, device)
 
 
-def enable(mode: str = "use", registry: Registry | None = None, time_budget: float = 0.1) -> None:
+def enable(mode: str = "use", registry: Registry | None = None, time_budget: float = 0.5) -> None:
     """Let TorchInductor ask autoheur in this process until :func:`disable`; enabling again replaces the settings.
 
     ``mode`` is ``use`` (decide), ``collect`` (keep what Inductor measures) or ``shadow`` (decide, let Inductor measure
@@ -94,7 +94,7 @@ def disable() -> None:
 
 
 def enabled(
-    mode: str = "use", registry: Registry | None = None, time_budget: float = 0.1
+    mode: str = "use", registry: Registry | None = None, time_budget: float = 0.5
 ) -> contextlib.AbstractContextManager[None]:
     """Let TorchInductor ask autoheur for what this thread compiles inside a ``with`` block; see :func:`enable`."""
     from autoheur.inductor import session

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from autoheur.heuristic.model import Forest, Tree
 from autoheur.train.layout import choice_rows, row_inputs, speedups
-from autoheur.train.learner import Examples, FittedModel
+from autoheur.train.learner import Examples, FittedModel, Floats
 from autoheur_learners import parameters as rules
 from autoheur_learners.models import ForestModel
 
@@ -46,14 +46,16 @@ class GradientBoosting:
     def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> FittedModel:
         rules.check(self.name, parameters, _RULES)
         if len(examples.choices) == 2:
-            estimator = _fit(examples.matrix, np.log(examples.times[:, 0] / examples.times[:, 1]), parameters)
+            target = np.log(examples.times[:, 0] / examples.times[:, 1])
+            estimator = _fit(examples.matrix, target, examples.weights, parameters)
             return ForestModel(_forest(estimator, Forest(list(examples.inputs), [], [], "vector")), examples.choices)
         rows, problem, choice = choice_rows(examples, np.float64)
-        estimator = _fit(rows, np.log(speedups(examples)[problem, choice]), parameters)
+        weights = None if examples.weights is None else examples.weights[problem]
+        estimator = _fit(rows, np.log(speedups(examples)[problem, choice]), weights, parameters)
         return ForestModel(_forest(estimator, Forest(list(row_inputs(examples)), [], [], "row")), examples.choices)
 
 
-def _fit(rows: NDArray[np.float64], target: NDArray[np.float64], parameters: Mapping[str, Any]) -> Any:
+def _fit(rows: Floats, target: Floats, weights: Floats | None, parameters: Mapping[str, Any]) -> Any:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
 
@@ -62,7 +64,7 @@ def _fit(rows: NDArray[np.float64], target: NDArray[np.float64], parameters: Map
     # One thread: a search keeps the other cores busy with other candidates. OpenMP threads that outnumber free cores
     # spin while they wait for one another; on a busy two-core machine a search took 109 s with them and 3 s without.
     with threadpool_limits(limits=1, user_api="openmp"):
-        return HistGradientBoostingRegressor(**settings).fit(rows, target)
+        return HistGradientBoostingRegressor(**settings).fit(rows, target, sample_weight=weights)
 
 
 def _forest(estimator: Any, shape: Forest) -> Forest:

@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from autoheur.heuristic.model import Forest, Tree
+from autoheur.heuristic.model import Forest
 from autoheur.train.layout import choice_rows, row_inputs, speedups
 from autoheur.train.learner import Examples, FittedModel
 from autoheur_learners import parameters as rules
 from autoheur_learners.models import ForestModel
+from autoheur_learners.sklearn_trees import convert
 
 _RULES = {"max_depth": rules.whole_or_none(1), "min_samples_leaf": rules.whole(1)}
 
@@ -35,18 +36,8 @@ class RegressionTree:
         rows, problem, choice = choice_rows(examples, np.float32)
         # The random state breaks ties between equally good splits, so it is part of the method.
         estimator = DecisionTreeRegressor(random_state=42, **parameters)
-        estimator.fit(rows, speedups(examples)[problem, choice])
-        forest = Forest(list(row_inputs(examples)), [0.0], [_tree(estimator.tree_)], "row", "float32")
+        weights = None if examples.weights is None else examples.weights[problem]
+        estimator.fit(rows, speedups(examples)[problem, choice], sample_weight=weights)
+        tree = convert(estimator.tree_, lambda leaves: leaves[:, 0])
+        forest = Forest(list(row_inputs(examples)), [0.0], [tree], "row", "float32")
         return ForestModel(forest, examples.choices)
-
-
-def _tree(fitted: Any) -> Tree:
-    """Convert scikit-learn's ``tree_``, whose children come after their parents too."""
-    leaf = fitted.children_left < 0
-    return Tree(
-        feature=[-1 if at_leaf else int(feature) for at_leaf, feature in zip(leaf, fitted.feature, strict=True)],
-        threshold=[0.0 if at_leaf else float(cut) for at_leaf, cut in zip(leaf, fitted.threshold, strict=True)],
-        left=fitted.children_left.tolist(),
-        right=fitted.children_right.tolist(),
-        value=[[float(value)] if at_leaf else [] for at_leaf, value in zip(leaf, fitted.value[:, 0, 0], strict=True)],
-    )

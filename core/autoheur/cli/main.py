@@ -26,6 +26,8 @@ COMMANDS = {
     "install": "autoheur.cli.heuristics:install",
     "uninstall": "autoheur.cli.heuristics:uninstall",
     "artifacts": "autoheur.cli.heuristics:artifacts",
+    "doctor": "autoheur.cli.inductor:doctor",
+    "shadow-report": "autoheur.cli.inductor:shadow_report",
     "demo": "autoheur.cli.demo:demo",
 }
 """Command -> where it lives. A command's module is imported when the command runs, so that each starts quickly."""

@@ -249,7 +249,11 @@ def grid_progress() -> Iterator[Progress | None]:
 def evaluate(
     artifact: str, data: tuple[Path, ...], evals: tuple[str, ...], tolerance: float, strict: bool, as_json: bool
 ) -> None:
-    """Judge ARTIFACT, a file or a known heuristic's name, on DATA (called by their files' names) and --eval sets."""
+    """Judge ARTIFACT, a file or a known heuristic's name, on DATA (called by their files' names) and --eval sets.
+
+    Measurements of DATA are filtered as they were in training; those of --eval sets are taken as they are.
+    """
+    from autoheur.train.examples import UNFILTERED
     from autoheur.train.judging import evaluate_artifact
 
     if not data and not evals:
@@ -259,9 +263,10 @@ def evaluate(
     for path, dataset in zip(data, read_data(data, strict), strict=True):
         name = path.name.split(".")[0]
         datasets[name if name not in datasets else str(path)] = dataset
-    datasets |= read_named(evals, strict)
+    named = read_named(evals, strict)
     rows = evaluate_artifact(loaded, datasets, tolerance)
-    print_notes(list(datasets.values()))
+    rows += evaluate_artifact(loaded, named, tolerance, UNFILTERED)
+    print_notes([*datasets.values(), *named.values()])
     if as_json:
         print_json({"artifact": artifact, "rows": [row.to_dict() for row in rows]})
     else:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.parts import describe_parts, together
+from autoheur.dataset.parts import PARTS, describe_parts
 from autoheur.dataset.problems import ProblemTable, with_integers
 from autoheur.dataset.summary import summarise
 from autoheur.errors import InputError
@@ -30,19 +30,10 @@ def combine(
     Raises:
         InputError: no dataset, or two that do not go together; the message names both and the difference.
     """
-    if not datasets:
-        raise InputError("no data: name at least one dataset or log")
+    device = common_device(datasets, allow_mixed_devices, names)
     if len(datasets) == 1:
         return datasets[0]
     first = datasets[0]
-    names = names or [dataset.name for dataset in datasets]
-    device = first.device
-    for dataset, name in zip(datasets[1:], names[1:], strict=True):
-        common = device if allow_mixed_devices else _common_device(device, dataset.device)
-        difference = _difference(first, dataset, common)
-        if difference or common is None:
-            raise InputError(f"{names[0]} and {name} do not go together: {difference}")
-        device = common
     features = [feature.name for feature in first.features]
     table = ProblemTable(features)
     choices: dict[str, int] = {}
@@ -73,8 +64,30 @@ def combine(
             sum(summary.malformed_lines for summary in summaries),
             tuple(message for summary in summaries for message in summary.skipped),
         ),
-        environment=together([part for dataset in datasets for part in describe_parts(dataset)]),
+        environment={PARTS: [part for dataset in datasets for part in describe_parts(dataset)]},
     )
+
+
+def common_device(
+    datasets: Sequence[Dataset], allow_mixed_devices: bool = False, names: Sequence[str] | None = None
+) -> Fingerprint:
+    """The device that all datasets are of, after a check that they go together at all.
+
+    Raises:
+        InputError: see :func:`combine`.
+    """
+    if not datasets:
+        raise InputError("no data: name at least one dataset or log")
+    first = datasets[0]
+    names = names or [dataset.name for dataset in datasets]
+    device = first.device
+    for dataset, name in zip(datasets[1:], names[1:], strict=True):
+        common = device if allow_mixed_devices else _common_device(device, dataset.device)
+        difference = _difference(first, dataset, common)
+        if difference or common is None:
+            raise InputError(f"{names[0]} and {name} do not go together: {difference}")
+        device = common
+    return device
 
 
 def _difference(first: Dataset, other: Dataset, device: Fingerprint | None) -> str | None:

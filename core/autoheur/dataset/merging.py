@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from autoheur.dataset.combine import combine
+from autoheur.dataset.combine import combine, common_device
 from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.parts import Part, describe_parts, origins, split, take_rows
 
@@ -39,7 +39,7 @@ def merge(
     Raises:
         InputError: see :func:`combine`.
     """
-    combine(datasets, allow_mixed_devices, names)  # says what does not go together, by the files' names
+    common_device(datasets, allow_mixed_devices, names)
     kept: list[tuple[set[str], Dataset]] = []
     duplicates = 0
     choices: dict[str, int] = {}
@@ -52,10 +52,10 @@ def merge(
             duplicates += len(piece.rows) - len(rows)
             if len(rows):
                 kept.append((origin, piece if len(rows) == len(piece.rows) else take_rows(piece, rows)))
-    if all(len(part.rows) for part in datasets) and len(datasets[0].rows) == sum(len(part.rows) for _, part in kept):
+    if len(datasets[0].rows) == sum(len(piece.rows) for _, piece in kept):
         dataset = datasets[0]  # the others added nothing
     else:
-        dataset = combine([part for _, part in kept], allow_mixed_devices)
+        dataset = combine([piece for _, piece in kept], allow_mixed_devices)
     return Merged(dataset, describe_parts(dataset), duplicates)
 
 

@@ -9,7 +9,7 @@ problems of that part alone, in the order in which its rows first name them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from autoheur.dataset.dataset import Dataset, Summary
+from autoheur.fingerprint import from_dict
 
 PARTS = "parts"
 
@@ -62,6 +63,7 @@ def split(dataset: Dataset) -> list[tuple[Part, Dataset]]:
         rows = np.arange(end - part["measurements"], end)
         piece = attrs.evolve(
             take_rows(dataset, rows),
+            device=from_dict(part["device"]),
             metadata=part.get("metadata", {}),
             sources=tuple(source["name"] for source in part["sources"]),
             sha256=tuple(source["sha256"] for source in part["sources"]),
@@ -84,8 +86,3 @@ def take_rows(dataset: Dataset, rows: NDArray[np.intp]) -> Dataset:
         rows=taken.select(pl.lit(problem).alias("problem"), "choice", "time_ms"),
         summary=Summary(),
     )
-
-
-def together(parts: Sequence[Part]) -> dict[str, Any]:
-    """The environment of a dataset put together from parts."""
-    return {PARTS: list(parts)}

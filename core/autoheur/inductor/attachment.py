@@ -20,18 +20,29 @@ ENTRANCE = "torch._inductor.compile_fx"
 _lock = threading.RLock()
 _finder: _Finder | None = None
 _wanted = False
+_waiting: list[Callable[[], None]] = []
+"""What else is to be called when Inductor is imported."""
 
 
 def attach() -> None:
     """Have torch ask from now on. Does not import Inductor, which takes a second; never raises."""
-    global _finder, _wanted
+    global _wanted
     with _lock:
         _wanted = True
         if ENTRANCE in sys.modules:
             _attach_now()
-        elif _finder is None:
-            _finder = _Finder(_when_imported)
-            sys.meta_path.insert(0, _finder)
+        else:
+            _add_finder()
+
+
+def when_imported(callback: Callable[[], None]) -> None:
+    """Call back once Inductor is imported: at once where it is. What the callback raises is logged."""
+    with _lock:
+        _waiting.append(callback)
+        if ENTRANCE in sys.modules:
+            _call_waiting()
+        else:
+            _add_finder()
 
 
 def detach() -> None:
@@ -39,7 +50,8 @@ def detach() -> None:
     global _wanted
     with _lock:
         _wanted = False
-        _remove_finder()
+        if not _waiting:
+            _remove_finder()
         if "autoheur.inductor.patches" in sys.modules:
             from autoheur.inductor import patches
 
@@ -51,6 +63,17 @@ def _when_imported() -> None:
         _remove_finder()
         if _wanted:
             _attach_now()
+        _call_waiting()
+
+
+def _call_waiting() -> None:
+    importlib.import_module(ENTRANCE)  # waits where another thread is in the middle of importing it
+    while _waiting:
+        callback = _waiting.pop(0)
+        try:
+            callback()
+        except Exception as error:
+            logger.warning("%s: %s", type(error).__name__, error)
 
 
 def _attach_now() -> None:
@@ -61,6 +84,13 @@ def _attach_now() -> None:
         patches.install()
     except Exception as error:  # enabling, or an import of Inductor, must not fail because of us
         logger.warning("autoheur stays off: %s: %s", type(error).__name__, error)
+
+
+def _add_finder() -> None:
+    global _finder
+    if _finder is None:
+        _finder = _Finder(_when_imported)
+        sys.meta_path.insert(0, _finder)
 
 
 def _remove_finder() -> None:

@@ -9,8 +9,16 @@ import os
 def autoload() -> None:
     """Enable autoheur when the environment variable ``AUTOHEUR`` says so: ``1`` or a mode's name; else do nothing.
 
-    Never raises: torch would turn an exception into a failed ``import torch``.
+    Also start capturing shapes into the folder that ``AUTOHEUR_CAPTURE`` names, as ``autoheur capture`` sets it. Never raises: torch would turn an exception into a failed ``import torch``.
     """
+    folder = os.environ.get("AUTOHEUR_CAPTURE")
+    if folder:
+        try:
+            from autoheur.inductor import capturing
+
+            capturing.capture_into(folder)
+        except Exception as error:
+            logging.getLogger("autoheur.inductor").warning("AUTOHEUR_CAPTURE: nothing is captured: %s", error)
     setting = os.environ.get("AUTOHEUR", "").strip().lower()
     if setting in ("", "0", "off", "false", "no"):
         return

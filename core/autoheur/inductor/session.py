@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 Mode = Literal["use", "collect", "shadow"]
 """``use``: decide. ``collect``: keep what Inductor measures. ``shadow``: decide, let Inductor measure, keep both."""
 
-TIME_BUDGET = 0.1
-"""Seconds that one decision may take by default, features included."""
+TIME_BUDGET = 0.5
+"""Seconds that one decision may take by default, features included: far more than any should, so that a busy machine
+does not make a good plugin look slow."""
 
 HISTORY = 10_000
 """How many decisions a session remembers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,15 +43,16 @@ class Risk:
 def plan(problems: int, options: Options) -> Risk:
     """Work out what ``problems`` can show.
 
-    Where no rate is asked for and there are too few problems for the usual one, the rate is the smallest that leaves
-    room for one wrong decision, because no room would let a single outlier prevent every decision.
+    Where no rate is asked for and the usual one leaves no room for a wrong decision, it is raised until there is room
+    for one: with none, a single outlier could prevent every decision.
     """
     confidence = options.confidence
     rate = MAX_WRONG_RATE if options.max_wrong_rate is None else options.max_wrong_rate
     allowed = calibration.allowed_wrong(problems, rate, confidence)
-    if allowed is not None:
+    asked = options.max_wrong_rate is not None
+    if allowed is not None and (asked or allowed > 0):
         return Risk(problems, rate, allowed)
-    needed = calibration.problems_needed(rate, confidence)
+    needed = calibration.problems_needed(rate, confidence, 0 if asked else 1)
     supported = calibration.upper_bound(1, problems, confidence)
     few = (
         f"{problems:,} problems cannot show with {options.confidence:.0%} confidence that at most {rate:.3%} are "
@@ -58,7 +60,7 @@ def plan(problems: int, options: Options) -> Risk:
     )
     if supported > LOOSEST_RATE:
         return Risk(problems, rate, None, f"{few}. The heuristic decides nothing; measure more problems")
-    if options.max_wrong_rate is not None:
+    if asked:
         hint = f"measure more problems, or ask for --max-wrong-rate {_rounded_up(supported)}, which they support"
         return Risk(problems, rate, None, f"{few}. The heuristic decides nothing; {hint}")
     return Risk(problems, supported, 1, f"{few}. The bound is {supported:.2%} instead")
@@ -66,8 +68,8 @@ def plan(problems: int, options: Options) -> Risk:
 
 def _rounded_up(rate: float) -> float:
     """Two significant digits, rounded up, so that asking for it works."""
-    text = f"{rate:.1e}"
-    return float(text) if float(text) >= rate else float(f"{rate + 10 ** (int(text[-3:]) - 1) / 2:.1e}")
+    digits = 1 - math.floor(math.log10(rate))
+    return round(math.ceil(rate * 10**digits) / 10**digits, digits)
 
 
 @attrs.frozen(eq=False)

@@ -9,8 +9,9 @@ import numpy as np
 from autoheur.dataset.dataset import Dataset
 from autoheur.errors import InputError
 from autoheur.heuristic.artifact import Artifact
+from autoheur.train import protocols
 from autoheur.train.evaluation import Mask, Row, judge
-from autoheur.train.examples import PUBLISHED, Filter, Selection, matrix, require_problems, select
+from autoheur.train.examples import UNFILTERED, Filter, Selection, matrix, require_problems, select
 from autoheur.train.scoring import score
 from autoheur.types import Feature
 
@@ -18,16 +19,19 @@ _PRECONDITION = "\0precondition"
 
 
 def evaluate_artifact(
-    artifact: Artifact, datasets: Mapping[str, Dataset], tolerance: float = 1.05, rule: Filter = PUBLISHED
+    artifact: Artifact, datasets: Mapping[str, Dataset], tolerance: float = 1.05, rule: Filter | None = None
 ) -> list[Row]:
     """Judge an artifact on named datasets, one row each; the devices may be others than the one it was learned for.
 
     Problems that do not meet the artifact's precondition, and those that its guard stops, count as unsure. ``rule``
-    filters the measurements.
+    filters the measurements (default: as the protocol did that the artifact was trained with).
 
     Raises:
         InputError: a dataset is of another operator, lacks a feature, or has no problem with two of the choices.
     """
+    if rule is None:
+        protocol = protocols.PROTOCOLS.get(str(artifact.provenance.get("protocol")))
+        rule = protocol.rule if protocol else UNFILTERED
     return [_evaluate(artifact, name, dataset, tolerance, rule) for name, dataset in datasets.items()]
 
 

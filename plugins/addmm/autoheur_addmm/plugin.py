@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from autoheur.hookspecs import hookimpl
 from autoheur.types import Feature, Operand, Operator, Problem, Value
 from autoheur_addmm import features
+from autoheur_pad_mm.features import choices
 
 if TYPE_CHECKING:
     from autoheur.fingerprint import Fingerprint
@@ -31,8 +32,8 @@ def autoheur_extract(operands: Sequence[Operand], flags: Mapping[str, Value]) ->
 
 
 @hookimpl
-def autoheur_choices() -> Sequence[str]:
-    return features.CHOICES
+def autoheur_choices(problem: Problem | None) -> Sequence[str]:
+    return choices(problem)
 
 
 @hookimpl

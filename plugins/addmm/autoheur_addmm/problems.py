@@ -20,7 +20,7 @@ def sample(random: Random, device: Fingerprint) -> Iterator[Problem]:
     """Sample problems that fit on ``device`` and need padding, without end."""
     while True:
         dtype = random.choice(sampling.DTYPES)
-        m, k, n = sampling.draw_sizes(random, sampling.Limits.of(device, dtype))
+        m, k, n = sampling.draw_sizes(random, sampling.Limits.draw(random, device, dtype))
         transposed1, transposed2 = sampling.draw_transposed(random)
         shape = bias_shape(random.choices(list(FORMS), list(FORMS.values()))[0], m, n)
         beta = random.choices(list(BETAS), list(BETAS.values()))[0]

@@ -26,7 +26,7 @@ def sample(random: Random, device: Fingerprint) -> Iterator[Problem]:
     while True:
         dtype = random.choice(sampling.DTYPES)
         b = sampling.draw_batch(random, LARGEST_BATCH)
-        m, k, n = sampling.draw_sizes(random, sampling.Limits.of(device, dtype), LARGEST, b)
+        m, k, n = sampling.draw_sizes(random, sampling.Limits.draw(random, device, dtype), LARGEST, b)
         transposed1, transposed2 = sampling.draw_transposed(random)
         operands = (
             _draw_batched(random, b, m, k, dtype, transposed1),

@@ -12,7 +12,6 @@ from autoheur.types import Feature
 
 _WIDE = "mat1_dtype == 'torch.float32'"
 _ITEM_SIZE = f"(4 if {_WIDE} else 2)"
-_MAT1_COLUMN_MAJOR, _MAT2_COLUMN_MAJOR = "mat1_stride_1 != 1", "mat2_stride_1 != 1"
 _MAT1_PADDED, _MAT2_PADDED = "m_padded_length + k_padded_length > 0", "k_padded_length + n_padded_length > 0"
 _MAT1_COPIED = f"{_MAT1_PADDED} and prepadded_mat1 != 'True'"
 _MAT2_COPIED = f"{_MAT2_PADDED} and prepadded_mat2 != 'True'"
@@ -30,7 +29,7 @@ def _truth(name: str, formula: str, description: str) -> Feature:
 
 
 def _power_of_two(value: str, largest: int) -> str:
-    """The logarithm of the largest power of two that divides ``value``, up to ``largest``; odd values are done first."""
+    """The logarithm of the largest power of two that divides ``value``, at most ``largest``; quickest for odd ones."""
     formula = str(largest)
     for exponent in range(largest, 0, -1):
         formula = f"({exponent - 1} if ({value}) % {2**exponent} != 0 else {formula})"
@@ -45,33 +44,6 @@ def _least(*formulas: str) -> str:
 _ALIGNMENT = {name: _power_of_two(value, 6) for name, value in {**_LEADING, "m": "m", "k": "k", "out": "n"}.items()}
 _BYTES = {name: f"min({_ALIGNMENT[name]} + {_ITEM_SIZE} / 2, 4)" for name in ("mat1", "mat2", "out")}
 _PADDED = {dim: _power_of_two(f"{dim} + {dim}_padded_length", 7) for dim in "mkn"}
-
-LAYOUT = (
-    *(
-        _number(f"{operand}_leading", formula, f"elements from one row (or column) of {operand} to the next")
-        for operand, formula in _LEADING.items()
-    ),
-    _truth(
-        "mat1_relaid",
-        f"{_MAT1_COLUMN_MAJOR} and ({_MAT1_PADDED} or prepadded_mat1 == 'True')",
-        "whether padding makes a column-major mat1 row-major",
-    ),
-    _truth(
-        "mat2_relaid",
-        f"{_MAT2_COLUMN_MAJOR} and ({_MAT2_PADDED} or prepadded_mat2 == 'True')",
-        "whether padding makes a column-major mat2 row-major",
-    ),
-    _number(
-        "mat1_innermost_padded_length",
-        f"m_padded_length if {_MAT1_COLUMN_MAJOR} else k_padded_length",
-        "elements padding adds to the contiguous dimension of mat1",
-    ),
-    _number(
-        "mat2_innermost_padded_length",
-        f"k_padded_length if {_MAT2_COLUMN_MAJOR} else n_padded_length",
-        "elements padding adds to the contiguous dimension of mat2",
-    ),
-)
 
 ALIGNMENT = (
     *(
@@ -138,4 +110,4 @@ COST = (
     ),
 )
 
-BEYOND_PUBLISHED = (*LAYOUT, *ALIGNMENT, *PADDED_ALIGNMENT, *COST)
+BEYOND_PUBLISHED = (*ALIGNMENT, *PADDED_ALIGNMENT, *COST)

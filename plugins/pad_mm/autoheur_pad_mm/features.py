@@ -11,13 +11,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from autoheur.types import Feature, Operand, Value
+from autoheur.types import Feature, Operand, Problem, Value
 from autoheur_pad_mm.derived import BEYOND_PUBLISHED
 
 if TYPE_CHECKING:
     from autoheur.fingerprint import Fingerprint
 
 CHOICES = ("orig", "pad")
+
+
+
+def choices(problem: Problem | None = None) -> Sequence[str]:
+    """The choices for a problem, or all that there can be; where nothing would be padded there is no choice."""
+    if problem is None or any(problem[f"{dim}_padded_length"] for dim in "mkn"):
+        return CHOICES
+    return CHOICES[:1]
+
 
 ALIGNMENT = {"torch.float16": 8, "torch.bfloat16": 8, "torch.float32": 4}
 """Inductor's alignment in elements, by dtype; 0 (never padded) for every other."""

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import torch
 
 
+DISTINCT_VALUES = 262_147
+"""Values of an operand before they repeat; prime, so that rows differ."""
+
+
 @attrs.frozen
 class Padding:
     """How many elements are added at the end of each dimension of an m x k by k x n product."""
@@ -52,11 +56,17 @@ def torch_dtype(name: str) -> torch.dtype:
 
 
 def random_tensor(shape: Sequence[int], stride: Sequence[int], dtype: str, device: str) -> torch.Tensor:
-    """A tensor of normally distributed values with exactly this shape and stride (elements); 0 expands a dimension."""
+    """A tensor of normally distributed values with exactly this shape and stride (elements); 0 expands a dimension.
+
+    A large one repeats its values: drawing each anew would often take longer than the measurement.
+    """
     import torch
 
     storage = sum((size - 1) * step for size, step in zip(shape, stride, strict=True)) + 1
-    return torch.randn(storage, dtype=torch_dtype(dtype), device=device).as_strided(tuple(shape), tuple(stride))
+    values = torch.randn(min(storage, DISTINCT_VALUES), dtype=torch_dtype(dtype), device=device)
+    if storage > DISTINCT_VALUES:
+        values = values.repeat(-(-storage // DISTINCT_VALUES))
+    return values.as_strided(tuple(shape), tuple(stride))
 
 
 def set_precision(problem: Problem) -> None:

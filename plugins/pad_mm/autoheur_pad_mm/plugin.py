@@ -31,8 +31,8 @@ def autoheur_extract(operands: Sequence[Operand], flags: Mapping[str, Value]) ->
 
 
 @hookimpl
-def autoheur_choices() -> Sequence[str]:
-    return features.CHOICES
+def autoheur_choices(problem: Problem | None) -> Sequence[str]:
+    return features.choices(problem)
 
 
 @hookimpl

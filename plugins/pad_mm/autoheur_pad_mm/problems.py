@@ -16,7 +16,7 @@ def sample(random: Random, device: Fingerprint) -> Iterator[Problem]:
     smallest = smallest_size(device)
     while True:
         dtype = random.choice(sampling.DTYPES)
-        m, k, n = sampling.draw_sizes(random, sampling.Limits.of(device, dtype))
+        m, k, n = sampling.draw_sizes(random, sampling.Limits.draw(random, device, dtype))
         transposed1, transposed2 = sampling.draw_transposed(random)
         operands = sampling.matrix(m, k, dtype, transposed1), sampling.matrix(k, n, dtype, transposed2)
         problem = extract(operands, sampling.draw_flags(random, device, *operands))

@@ -43,6 +43,10 @@ CPU_SECONDS, CPU_FLOPS_PER_CORE, CPU_SLOW_FLOPS_PER_CORE = 0.05, 20e9, 1e9
 CPU_BYTES = 256 * 2**20
 """Operands, padded copies and product on a CPU: about 50 ms to read at 5 GB/s."""
 
+CPU_SPREAD = 1000
+"""On a CPU each problem's limits are so much lower at most, log-uniformly: most products then take a millisecond or
+less, and a machine of two cores measures several problems a second."""
+
 _NATIVE = {"torch.float32": None, "torch.bfloat16": ("amx", "avx512_bf16"), "torch.float16": ()}
 """dtype -> the instruction sets (``Fingerprint.isa``) known to multiply it at full rate; None for all."""
 
@@ -63,6 +67,15 @@ class Limits:
             return cls(CPU_BYTES, CPU_SECONDS * rate * (device.cores or 1), ITEM_SIZE[dtype])
         gib = device.memory_gib or UNKNOWN_MEMORY_GIB
         return cls(gib * 2**30 * MEMORY_SHARE, GPU_SECONDS * GPU_FLOPS[dtype], ITEM_SIZE[dtype])
+
+    @classmethod
+    def draw(cls, random: Random, device: Fingerprint, dtype: str) -> Limits:
+        """The limits of one problem: on a GPU those of every problem, on a CPU lower ones more often than not."""
+        limits = cls.of(device, dtype)
+        if device.kind != "cpu":
+            return limits
+        share = CPU_SPREAD ** -random.random()
+        return attrs.evolve(limits, memory=share * limits.memory, operations=share * limits.operations)
 
     def admit(self, m: int, k: int, n: int, batch: int = 1) -> bool:
         """Whether both operands, a padded copy of each and the product fit, and the product is quick enough."""
