@@ -13,7 +13,7 @@ import pytest
 
 from autoheur import registry
 from autoheur.measure.timers import Function, Repetition
-from autoheur.registry import OperatorPlugin
+from autoheur.operators import OperatorPlugin
 
 TINY = '''
 """Problems are one number; measuring one leaves a line with the number and the worker in the file MEASURED."""

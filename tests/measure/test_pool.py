@@ -62,9 +62,7 @@ def test_a_pool_measures_the_problems_of_its_seed_once_each_and_can_be_resumed(t
 
 
 @needs_two_cores
-def test_a_killed_workers_batch_is_measured_again(
-    tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_workers_batch_is_measured_again(tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TINY_SECONDS", "0.05")
     killed: list[int] = []
 
@@ -95,10 +93,10 @@ def test_a_problem_that_kills_its_worker_every_time_is_kept_as_failed(
     assert (result.problems, result.failed, result.lost) == (23, 2, 3), "the batch twice, the problem alone"
     failures = dataset.environment["failures"]
     assert {problems(tmp_path / "d.parquet")[failure["problem"]] for failure in failures} == {7}
-    assert {failure["reason"] for failure in failures} == {
-        "the worker was lost: its process was ended by SIGKILL"
-    }
-    assert collect(tiny.operator, tmp_path / "d.parquet", engine=Pool(WORKERS), source=source, resume=True).measured == 0
+    assert {failure["reason"] for failure in failures} == {"the worker was lost: its process was ended by SIGKILL"}
+    assert (
+        collect(tiny.operator, tmp_path / "d.parquet", engine=Pool(WORKERS), source=source, resume=True).measured == 0
+    )
 
 
 @needs_two_cores
@@ -109,7 +107,7 @@ def test_workers_that_die_one_after_the_other_end_the_collection(
 
     monkeypatch.setattr(session, "MOST_LOSSES_IN_A_ROW", 1)
     monkeypatch.setenv("TINY_DEADLY", "1,2")
-    with pytest.raises(AutoheurError, match="2 workers in a row were lost, .*SIGKILL"):
+    with pytest.raises(AutoheurError, match=r"2 workers in a row were lost, .*SIGKILL"):
         run(tiny, tmp_path / "d.parquet", source=[{"n": 1}, {"n": 2}])
     assert not list(tmp_path.glob("d.parquet*"))
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from autoheur import default_registry, formula
-from autoheur.registry import OperatorPlugin
+from autoheur.operators import OperatorPlugin
 from autoheur.types import FeatureKind, Operand, Problem
 from autoheur_addmm.features import bias_form, bias_shape
 

@@ -173,14 +173,17 @@ def test_a_broken_artifact_is_ignored_reported_and_logged_once(
     assert len([record for record in caplog.records if "mine.json" in record.message]) == 1
 
 
-def test_refresh_sees_what_was_installed_meanwhile(build: Build, tmp_path: Path) -> None:
+def test_a_renewed_registry_sees_what_was_installed_meanwhile(build: Build, tmp_path: Path) -> None:
     registry = build(learned("shipped", "fast"))
     assert registry.decide("sort_rows", problem(), GPU).heuristic == "shipped"
     path = tmp_path / "new.json"
     artifacts.write(learned("new", "slow"), path)
     Store(tmp_path / "store").install(path)
-    registry.refresh()
-    assert registry.decide("sort_rows", problem(), GPU).heuristic == "new"
+    assert registry.is_stale()
+    renewed = registry.renewed()
+    assert renewed.decide("sort_rows", problem(), GPU).heuristic == "new"
+    assert registry.decide("sort_rows", problem(), GPU).heuristic == "shipped"
+    assert not renewed.is_stale()
 
 
 def test_what_a_plugin_returns_is_held_to_the_contract() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from autoheur.cli.output import console, json_option, print_json, print_table, table
+from autoheur.operators import OperatorPlugin
 from autoheur.plugins import Plugin
-from autoheur.registry import OperatorPlugin, Registry, default_registry
+from autoheur.registry import Registry, default_registry
 from autoheur.types import Feature, Provenance
 
 
@@ -106,7 +107,7 @@ def _row(plugin: Plugin, name: str, kind: str, status: str, description: str = "
 def _installed_rows(registry: Registry) -> list[dict[str, Any]]:
     """Operators known from installed artifacts alone, and installed files that are broken."""
     rows = []
-    for name in registry.installed_operators():
+    for name in registry.operator_names():
         if name not in registry.operators:
             row = _plain_row(name, "operator", "installed", "known from installed artifacts")
             _add_heuristics(row, registry, name)

@@ -21,7 +21,7 @@ from autoheur.registry import default_registry
 if TYPE_CHECKING:
     from autoheur.dataset.dataset import Dataset
     from autoheur.fingerprint import Fingerprint
-    from autoheur.registry import OperatorPlugin
+    from autoheur.operators import OperatorPlugin
     from autoheur.train.drawing import Sampler
     from autoheur.train.evaluation import Row
     from autoheur.train.search import Progress

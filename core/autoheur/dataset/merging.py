@@ -27,9 +27,7 @@ class Merged:
     duplicates: int
 
 
-def merge(
-    datasets: Sequence[Dataset], allow_mixed_devices: bool = False, names: Sequence[str] | None = None
-) -> Merged:
+def merge(datasets: Sequence[Dataset], allow_mixed_devices: bool = False, names: Sequence[str] | None = None) -> Merged:
     """Put datasets together like :func:`combine`, and keep what several of them hold once.
 
     Two blocks of measurements are the same when they come from the same origin (file or session) and agree in problem,

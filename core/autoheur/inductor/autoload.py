@@ -9,7 +9,8 @@ import os
 def autoload() -> None:
     """Enable autoheur when the environment variable ``AUTOHEUR`` says so: ``1`` or a mode's name; else do nothing.
 
-    Also start capturing shapes into the folder that ``AUTOHEUR_CAPTURE`` names, as ``autoheur capture`` sets it. Never raises: torch would turn an exception into a failed ``import torch``.
+    Where ``AUTOHEUR_CAPTURE`` names a folder, as ``autoheur capture`` lets it do, shapes are captured into it. Never
+    raises: torch would turn an exception into a failed ``import torch``.
     """
     folder = os.environ.get("AUTOHEUR_CAPTURE")
     if folder:

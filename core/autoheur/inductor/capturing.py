@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import logging
 import os
 import sys
@@ -53,8 +54,8 @@ def capture(path: str | os.PathLike[str] | None = None) -> Iterator[Shapes]:
     shapes: Shapes = Counter()
     with _lock:
         _sinks.append(shapes.update)
-        _install()
     try:
+        _install()
         yield shapes
     finally:
         with _lock:
@@ -75,9 +76,10 @@ def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     import torch
 
     def backend(module: torch.fx.GraphModule, inputs: list[Any]) -> Any:
-        from torch._inductor import compile_fx
+        from torch._inductor import compile_fx, config
 
-        return compile_fx.compile_fx(module, inputs, inner_compile=_do_not_compile)
+        with config.patch(shape_padding=False):  # which would measure, on tensors that are no fakes
+            return compile_fx.compile_fx(module, inputs, inner_compile=_do_not_compile)
 
     return torch.compile(function, backend=backend)(*args, **kwargs)
 
@@ -115,29 +117,26 @@ def _process(pid: int) -> str:
     return f"{time.strftime('%Y%m%dT%H%M%S')}-{pid}-{os.urandom(3).hex()}"
 
 
-_MODULE = "torch._inductor.compile_fx"
-_replacement: Any = None
+_patch: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+"""Inductor's function, and ours in its place."""
 
 
 def _install() -> None:
     """Have Inductor run our pass whenever it compiles."""
-    global _replacement
-    import importlib
-
-    module = importlib.import_module(_MODULE)
+    global _patch
+    module: Any = importlib.import_module(attachment.ENTRANCE)  # not under the lock: an import has locks of its own
     with _lock:
-        if _replacement is None:
-            _replacement = _recording(module.compile_fx)
-            module.compile_fx = _replacement  # type: ignore[attr-defined]
+        if _patch is None:
+            _patch = module.compile_fx, _recording(module.compile_fx)
+            module.compile_fx = _patch[1]
 
 
 def _remove() -> None:
     """Put Inductor's function back, unless somebody has wrapped ours; it then only passes on."""
-    global _replacement
-    module = sys.modules.get(_MODULE)
-    if module is not None and _replacement is not None and getattr(module, "compile_fx", None) is _replacement:
-        module.compile_fx = _replacement.__wrapped__  # type: ignore[attr-defined]
-        _replacement = None
+    global _patch
+    module: Any = sys.modules.get(attachment.ENTRANCE)
+    if _patch is not None and module.compile_fx is _patch[1]:
+        module.compile_fx, _patch = _patch[0], None
 
 
 def _recording(compile_fx: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,8 @@ import attrs
 
 from autoheur import fingerprint
 from autoheur.fingerprint import Fingerprint
-from autoheur.registry import Heuristic, Registry, default_registry
+from autoheur.precedence import Heuristic
+from autoheur.registry import Registry, default_registry
 
 if TYPE_CHECKING:
     from autoheur.inductor.session import Mode, Session

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -92,10 +93,8 @@ class Pool:
     def submit(self, shard: Shard) -> None:
         member = next(member for member in self._members if member.waits)
         member.waits, member.shard = False, shard
-        try:
+        with suppress(OSError):  # it has just died, which waiting for it tells
             member.connection.send(shard)
-        except OSError:
-            pass  # it has just died, which waiting for it tells
 
     @property
     def in_flight(self) -> int:
@@ -148,10 +147,8 @@ class Pool:
 
 def _how_it_ended(exitcode: int | None) -> str:
     if exitcode is not None and exitcode < 0:
-        try:
+        with suppress(ValueError):  # a signal without a name
             return f"its process was ended by {signal.Signals(-exitcode).name}"
-        except ValueError:
-            pass
     return f"its process ended with status {exitcode}"
 
 

@@ -43,7 +43,7 @@ class Job:
 
     operator: str
     device: str
-    effort: Effort = Effort()
+    effort: Effort
     timer: Timer | None = None
 
 
@@ -126,7 +126,9 @@ class Worker:
         except Exception as error:
             breakdown = describe(error)
             # Nothing runs on a broken device: its work ends in problems of which every choice failed.
-            last_good = max((i for i, entry in enumerate(entries) if len(entry.failures) < len(entry.times)), default=-1)
+            last_good = max(
+                (i for i, entry in enumerate(entries) if len(entry.failures) < len(entry.times)), default=-1
+            )
             del entries[last_good + 2 :]
         rest = shard.keys[len(entries) :]
         return Outcome(tuple(entries), (before, self._latest or before), rest, breakdown, interrupted)

@@ -90,7 +90,7 @@ _PRODUCT_SECONDS = (
 COST = (
     _truth("mat1_copied", _MAT1_COPIED, "whether padding copies mat1"),
     _truth("mat2_copied", _MAT2_COPIED, "whether padding copies mat2"),
-    _number("copied_bytes", _COPIED_BYTES, "bytes that padding reads and writes"),
+    _number("log_copied_bytes", f"log2(1 + {_COPIED_BYTES})", "log2 of the bytes that padding reads and writes"),
     _number(
         "copy_over_product",
         f"{_COPIED_BYTES} / 1300000000000 / {_PRODUCT_SECONDS}",
@@ -103,10 +103,12 @@ COST = (
         f"(1 / n if {_MAT1_COPIED} else 0) + (1 / m if {_MAT2_COPIED} else 0)",
         "elements copied per multiplication",
     ),
-    _number("m*n*k", "m * n * k", "multiplications"),
+    _number("log_multiplications", "log2(m * n * k)", "log2 of the multiplications"),
     _number("flops_over_copied_bytes", f"m * n * k / (1 + {_COPIED_BYTES})", "multiplications per byte copied"),
     _number(
-        "largest_bytes", f"{_ITEM_SIZE} * max(max(m * k, k * n), m * n)", "bytes of the largest of mat1, mat2, product"
+        "log_largest_bytes",
+        f"log2({_ITEM_SIZE} * max(max(m * k, k * n), m * n))",
+        "log2 of the bytes of the largest of mat1, mat2 and the product",
     ),
 )
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 CHOICES = ("orig", "pad")
 
 
-
 def choices(problem: Problem | None = None) -> Sequence[str]:
     """The choices for a problem, or all that there can be; where nothing would be padded there is no choice."""
     if problem is None or any(problem[f"{dim}_padded_length"] for dim in "mkn"):
