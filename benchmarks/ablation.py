@@ -12,7 +12,7 @@ thousand problems are slower than 1.1 times.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ import attrs
 import numpy as np
 
 from autoheur.dataset.combine import combine
-from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.reading import read
 from autoheur.heuristic.model import Policy
 from autoheur.train import noise
@@ -43,6 +42,7 @@ PRACTICAL = 1.1
 SHARE = 0.9
 
 GROUPS: Mapping[str, Sequence[Feature]] = {
+    "kind": derived.KIND,
     "alignment": derived.ALIGNMENT,
     "padded alignment": derived.PADDED_ALIGNMENT,
     "cost": derived.COST,
@@ -68,16 +68,21 @@ REJECTED: Mapping[str, Sequence[Feature]] = {
         Feature("last_wave_256_128", formula=f"{_ACROSS} / ceil({_ACROSS})"),
         Feature("last_wave_128_128", formula=f"{_ALONG} / ceil({_ALONG})"),
     ),
+    "sizes without logarithms": (
+        Feature("m*n*k", formula="m * n * k"),
+        Feature("m*k", formula="m * k"),
+        Feature("k*n", formula="k * n"),
+        Feature("m*n", formula="m * n"),
+    ),
     "ratios of sizes": (
-        Feature("m/n", formula="m / n"),
-        Feature("k/n", formula="k / n"),
-        Feature("k/m", formula="k / m"),
-        Feature("smallest", formula="min(min(m, k), n)"),
-        Feature("smaller of m and n", formula="min(m, n)"),
+        Feature("m/n", formula="log2(m / n)"),
+        Feature("k/n", formula="log2(k / n)"),
+        Feature("k/m", formula="log2(k / m)"),
+        Feature("smallest", formula="log2(min(min(m, k), n))"),
+        Feature("smaller of m and n", formula="log2(min(m, n))"),
     ),
 }
-"""Features that were tried and do not earn their place; logarithms are not among them, since no split of a tree changes
-under one."""
+"""Features that were tried and do not earn their place."""
 
 
 @attrs.frozen
@@ -116,45 +121,40 @@ def default(learner: Learner) -> dict[str, Any]:
     return {name: values[0] for name, values in learner.grid.items()}
 
 
-def weighted(examples: Examples) -> Examples:
-    return attrs.evolve(examples, weights=noise.weights(examples.times, examples.noise))
+Variant = tuple[Sequence[Feature], bool, Learner, Mapping[str, Any]]
+"""Features, whether labels are weighted by their noise, learner and parameters."""
 
 
-def variants(dataset: Dataset) -> dict[str, Callable[[], tuple[Examples, Learner, Mapping[str, Any]]]]:
-    """Label -> what makes the examples, the learner and its parameters."""
-
-    def examples(features: Sequence[Feature]) -> Examples:
-        return weighted(build_examples(dataset, features, UNFILTERED))
-
+def variants() -> dict[str, Variant]:
     raw = [feature for feature in FEATURES if not feature.derived]
-    published = [feature for feature in FEATURES if feature.published]
+    ours = [feature for feature in FEATURES if feature.protocol in (None, "calibrated")]
+    published = [feature for feature in FEATURES if feature.protocol in (None, "autoheuristic")]
     forest = ExtraTrees()
     usual = default(forest)
-    found: dict[str, Callable[[], tuple[Examples, Learner, Mapping[str, Any]]]] = {
-        "extra_trees, all features": lambda: (examples(FEATURES), forest, usual),
-        "raw features only": lambda: (examples(raw), forest, usual),
-        "published features": lambda: (examples(published), forest, usual),
+    found: dict[str, Variant] = {
+        "extra_trees": (ours, True, forest, usual),
+        "raw features only": (raw, True, forest, usual),
+        "published features": (published, True, forest, usual),
+        "published features too": (FEATURES, True, forest, usual),
     }
     for name, group in GROUPS.items():
-        others = [feature for feature in FEATURES if feature not in group]
-        found[f"without {name}"] = lambda others=others: (examples(others), forest, usual)
-        found[f"published and {name}"] = lambda group=group: (examples([*published, *group]), forest, usual)
+        found[f"without {name}"] = ([feature for feature in ours if feature not in group], True, forest, usual)
     for name, group in REJECTED.items():
-        found[f"with {name}"] = lambda group=group: (examples([*FEATURES, *group]), forest, usual)
-    found["labels without weights"] = lambda: (attrs.evolve(examples(FEATURES), weights=None), forest, usual)
+        found[f"with {name}"] = ([*ours, *group], True, forest, usual)
+    found["labels without weights"] = (ours, False, forest, usual)
     for change in ({"n_estimators": 25}, {"n_estimators": 100}, {"max_leaf_nodes": 64}, {"max_leaf_nodes": 256}):
         label = ", ".join(f"{name}={value}" for name, value in change.items())
-        found[f"extra_trees {label}"] = lambda change=change: (examples(FEATURES), forest, {**usual, **change})
-    trees = {"max_depth": 5, "min_samples_leaf": 10}
-    found["regression_tree, published features"] = lambda: (examples(published), RegressionTree(), trees)
-    found["regression_tree"] = lambda: (examples(FEATURES), RegressionTree(), trees)
+        found[f"extra_trees {label}"] = (ours, True, forest, {**usual, **change})
+    tree = {"max_depth": 5, "min_samples_leaf": 10}
+    found["regression_tree, published features"] = (published, True, RegressionTree(), tree)
+    found["regression_tree"] = (ours, True, RegressionTree(), tree)
     for learner in (GradientBoosting(), DecisionTree(), DistilledTree()):
-        found[learner.name] = lambda learner=learner: (examples(FEATURES), learner, default(learner))
+        found[learner.name] = (ours, True, learner, default(learner))
     return found
 
 
 def cell(values: Sequence[float], digits: int, factor: float = 1.0) -> str:
-    low, mean, high = (factor * f(values) for f in (min, np.mean, max))
+    low, mean, high = (factor * value for value in (min(values), float(np.mean(values)), max(values)))
     return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
@@ -168,10 +168,12 @@ def main() -> None:
     print(
         "| | strict % | practical % | regret of the surest 90 % | worse than 1.1 x, per 1000 |\n|---|---|---|---|---|"
     )
-    for label, make in variants(dataset).items():
+    for label, (features, weighted, learner, parameters) in variants().items():
         if arguments.only not in label:
             continue
-        examples, learner, parameters = make()
+        examples = build_examples(dataset, features, UNFILTERED)
+        if weighted:
+            examples = attrs.evolve(examples, weights=noise.weights(examples.times, examples.noise))
         found = [figures(examples, learner, parameters, seed) for seed in range(arguments.seeds)]
         cells = (
             cell([f.strict for f in found], 1, 100),

@@ -110,7 +110,7 @@ def main() -> None:
     dataset = combine([read(path) for path in arguments.data])
     registry = default_registry()
     learner = registry.learner(arguments.learner)
-    features = registry.operator(dataset.operator).features
+    features = [f for f in registry.operator(dataset.operator).features if f.protocol in (None, Calibrated.name)]
     examples = build_examples(dataset, features, Filter(arguments.min_count, arguments.max_spread))
     options = Options(arguments.max_wrong_rate, arguments.confidence, arguments.tolerance)
     print(

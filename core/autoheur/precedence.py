@@ -15,7 +15,7 @@ import attrs
 from autoheur.errors import AutoheurError
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic import artifact as artifacts
-from autoheur.heuristic import torch_artifacts
+from autoheur.heuristic import drift, torch_artifacts
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.store import Store
 from autoheur.operators import OperatorPlugin
@@ -52,6 +52,11 @@ class Heuristic:
     @property
     def device(self) -> Fingerprint:
         return self.artifact.precondition.device
+
+    @functools.cached_property
+    def drift(self) -> str:
+        """What decisions say of software versions other than those measured with; usually nothing."""
+        return drift.describe(self.artifact.provenance)
 
     @functools.cached_property
     def function(self) -> Callable[[Problem], Answer]:

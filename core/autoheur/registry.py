@@ -171,7 +171,9 @@ class Registry:
             choice, reason, confidence = heuristic.function(problem)
         except Exception as error:  # generated code fails only on values of a wrong type
             raise InputError(f"{operator}: {_value_error(problem, heuristic.artifact, error)}") from error
-        return Decision(operator, choice, _REASONS[reason], confidence, heuristic.name, heuristic.provenance)
+        return Decision(
+            operator, choice, _REASONS[reason], confidence, heuristic.name, heuristic.provenance, heuristic.drift
+        )
 
     def _no_heuristic(self, operator: str, problem: Problem, device: Fingerprint | None) -> Decision:
         plugin = self.operators.get(operator)

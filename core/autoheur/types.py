@@ -27,8 +27,8 @@ class Feature:
     ``True``.
 
     ``integer`` says that a numerical feature only takes whole numbers; generated code then shows whole thresholds.
-    ``published`` is false for what the training protocol ``autoheuristic`` must not look at, because the method it
-    reproduces did not have it.
+    ``protocol`` names the one training protocol that looks at the feature (``None``: all do): one that reproduces a
+    published method sees exactly what that had, and others need not see it.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Feature:
     description: str = ""
     formula: str | None = None
     integer: bool = False
-    published: bool = True
+    protocol: str | None = None
 
     @property
     def derived(self) -> bool:

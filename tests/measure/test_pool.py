@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ from autoheur.fingerprint import Fingerprint
 from autoheur.measure import cores
 from autoheur.measure.collection import CollectResult, collect
 from autoheur.measure.pool import Pool
+from autoheur.measure.session import Progress
 from autoheur.measure.timers import CpuTimer
 from autoheur.types import Problem
 
@@ -47,7 +51,7 @@ def test_a_pool_measures_the_problems_of_its_seed_once_each_and_can_be_resumed(t
     second = run(tiny, out, problems=90, resume=True)
     assert (second.problems, second.measured) == (90, 40)
 
-    expected = tiny.operator.problems(__import__("random").Random(3), fingerprint.cpu())
+    expected = tiny.operator.problems(Random(3), fingerprint.cpu())
     assert set(problems(out)) == {next(expected)["n"] for _ in range(90)}
     measured = tiny.measured
     assert set(Counter(problem for problem, _ in measured).values()) == {1}
@@ -110,6 +114,67 @@ def test_workers_that_die_one_after_the_other_end_the_collection(
     with pytest.raises(AutoheurError, match=r"2 workers in a row were lost, .*SIGKILL"):
         run(tiny, tmp_path / "d.parquet", source=[{"n": 1}, {"n": 2}])
     assert not list(tmp_path.glob("d.parquet*"))
+
+
+@needs_two_cores
+def test_ctrl_c_keeps_the_batches_that_were_done(tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TINY_SECONDS", "0.02")
+
+    def interrupt(progress: Progress) -> None:
+        if progress.measured == 40:
+            raise KeyboardInterrupt
+
+    result = run(tiny, tmp_path / "d.parquet", problems=10_000, progress=interrupt)
+    assert result.interrupted
+    assert result.problems == result.measured == 40
+    assert no_longer_there(tiny)
+    assert run(tiny, tmp_path / "d.parquet", problems=50, resume=True).measured == 10
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from autoheur import default_registry
+from autoheur.measure.collection import collect
+from autoheur.measure.pool import Pool
+
+if __name__ == "__main__":
+    collect(default_registry().operator("tiny"), Path(sys.argv[1]), problems=10_000, engine=Pool(2))
+"""
+
+
+@needs_two_cores
+def test_workers_end_when_the_collecting_process_is_killed(
+    tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TINY_SECONDS", "0.02")
+    script = tmp_path / "driver.py"
+    script.write_text(DRIVER)
+    with subprocess.Popen([sys.executable, str(script), str(tmp_path / "d.parquet")]) as process:
+        while len({worker for _, worker in tiny.measured}) < WORKERS:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.kill()
+    assert no_longer_there(tiny)
+    assert not (tmp_path / "d.parquet").exists()
+    assert run(tiny, tmp_path / "d.parquet", problems=60, resume=True).problems == 60
+
+
+def no_longer_there(tiny: Any) -> bool:
+    """Whether all workers end, given some time."""
+    workers = {worker for _, worker in tiny.measured}
+    for _ in range(400):
+        if not any(is_running(worker) for worker in workers):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def is_running(process: int) -> bool:
+    try:
+        return "(zombie)" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
 
 
 @needs_two_cores

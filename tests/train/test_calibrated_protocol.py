@@ -196,6 +196,13 @@ def test_folds_hold_out_every_problem_once_and_repeated_ones_together() -> None:
         assert not inside & outside
 
 
+def test_problems_that_come_twice_are_evidence_once() -> None:
+    examples = problems(400, wrong=lambda number: False)
+    data = Data(examples, examples.take(np.arange(0, 400, 4)))
+    outcome = Calibrated().run(data, [(_Memoriser(), {})], Options(max_wrong_rate=0.05), None)
+    assert outcome.evidence["problems"] == 400
+
+
 def test_one_problem_cannot_be_held_out() -> None:
     with pytest.raises(InputError, match="one problem"):
         folds(problems(1, wrong=lambda number: False), seed=1)
@@ -269,7 +276,18 @@ def test_the_artifact_decides_as_the_rows_say(
     assert to_json(again.artifact).split('"date"')[0] == to_json(result.artifact).split('"date"')[0]
 
 
-def test_features_that_were_not_published_are_kept_from_the_published_protocol(
+def test_an_artifact_says_what_its_measurements_were_made_with(
+    make_dataset: Callable[..., Dataset], features: Sequence[Feature]
+) -> None:
+    rows = [(m, 1, "x", c, 1.0 + (c == "pad") * m) for m in range(1, 99) for c in ("orig", "pad") for _ in "123"]
+    sessions = [{"torch": "2.12.0", "threads": 2}, {"torch": "2.13.0", "triton": "3.4"}, {"torch": "2.12.0"}]
+    dataset = attrs.evolve(make_dataset(rows), environment={"sessions": sessions})
+    request = TrainRequest(operator="toy", features=features, train=[dataset], learners=[RegressionTree()])
+    found = train(request).artifact.provenance["measured_with"]
+    assert found == {"torch": ["2.12.0", "2.13.0"], "triton": ["3.4"]}
+
+
+def test_a_feature_of_one_protocol_is_kept_from_the_others(
     make_dataset: Callable[..., Dataset], features: Sequence[Feature]
 ) -> None:
     rows = [
@@ -278,7 +296,7 @@ def test_features_that_were_not_published_are_kept_from_the_published_protocol(
         for c in ("orig", "pad")
         for _ in "123"
     ]
-    extra = Feature("odd", formula="m % 2", published=False)
+    extra = Feature("odd", formula="m % 2", protocol="calibrated")
 
     def inputs(protocol: str) -> set[str | None]:
         result = train(

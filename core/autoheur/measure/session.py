@@ -138,11 +138,11 @@ class Session:
                 self._lose(worker, shard, reason)
 
     def _finish(self, worker: str, shard: Shard, outcome: Outcome) -> None:
+        if outcome.entries:
+            self._keep(self._numbers[worker], outcome.entries, outcome.reference_ms)
         if not self.engine.in_process:
             for entry in outcome.entries:
                 self._count(entry)
-        if outcome.entries:
-            self._keep(self._numbers[worker], outcome.entries, outcome.reference_ms)
         if outcome.rest:
             self._again.appendleft(attrs.evolve(shard, keys=outcome.rest))
         self.interrupted = self.interrupted or outcome.interrupted

@@ -50,7 +50,6 @@ class AutoHeuristic:
     name = "autoheuristic"
     description = "the published method: the threshold that makes no decision on val wrong"
     rule = PUBLISHED
-    published_features_only = True
     default_learner = "regression_tree"
 
     def run(self, data: Data, candidates: Sequence[Candidate], options: Options, progress: Progress | None) -> Outcome:

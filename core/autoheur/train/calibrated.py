@@ -11,7 +11,7 @@ import numpy as np
 
 from autoheur.heuristic.model import Policy
 from autoheur.train import calibration, noise
-from autoheur.train.crossfit import CrossFit, cross_fit, folds
+from autoheur.train.crossfit import CrossFit, cross_fit, first_of_each, folds
 from autoheur.train.evaluation import Decisions, Mask, Row, decide_all, is_best, judge
 from autoheur.train.examples import UNFILTERED
 from autoheur.train.learner import Examples, Floats, Learner, ToleranceAware, concatenate
@@ -69,7 +69,8 @@ def plan(problems: int, options: Options) -> Risk:
 def _rounded_up(rate: float) -> float:
     """Two significant digits, rounded up, so that asking for it works."""
     digits = 1 - math.floor(math.log10(rate))
-    return round(math.ceil(rate * 10**digits) / 10**digits, digits)
+    scale = 10.0**digits
+    return round(math.ceil(rate * scale) / scale, digits)
 
 
 @attrs.frozen(eq=False)
@@ -97,7 +98,6 @@ class Calibrated:
     name = "calibrated"
     description = "cross-fitting, and the threshold that bounds the rate of wrong decisions"
     rule = UNFILTERED
-    published_features_only = False
     default_learner = "extra_trees"
 
     def run(self, data: Data, candidates: Sequence[Candidate], options: Options, progress: Progress | None) -> Outcome:
@@ -105,7 +105,7 @@ class Calibrated:
         candidates = [(_aimed(learner, options.tolerance), parameters) for learner, parameters in candidates]
         examples = concatenate([data.train, data.val])
         examples = attrs.evolve(examples, weights=noise.weights(examples.times, examples.noise))
-        counts = noise.resolved(examples.times, examples.noise, options.tolerance)
+        counts = noise.resolved(examples.times, examples.noise, options.tolerance) & first_of_each(examples)
         risk = plan(int(counts.sum()), options)
         parts = folds(examples, options.seed)
         trials = [
@@ -183,8 +183,8 @@ def _notes(examples: Examples, counts: Mask, risk: Risk, options: Options, parts
     if not counts.all():
         hidden = int((~counts).sum())
         notes.append(
-            f"{hidden:,} of {len(examples):,} problems do not count in the bound: the noise of their measurements "
-            f"hides differences of {options.tolerance:g}"
+            f"{hidden:,} of {len(examples):,} problems do not count in the bound: they come twice, or the noise of "
+            f"their measurements hides differences of {options.tolerance:g}"
         )
     if risk.note:
         notes.append(risk.note)

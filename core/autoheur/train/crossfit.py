@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from autoheur.errors import InputError
 from autoheur.train.learner import Examples, FittedModel, Floats
@@ -34,6 +35,14 @@ def folds(examples: Examples, seed: int) -> list[Indices]:
     for fold, dealt in enumerate(np.array_split(order, min(count, 10 if count < FEW else 5))):
         fold_of[dealt] = fold
     return [np.flatnonzero(fold_of[problem] == fold) for fold in range(int(fold_of.max()) + 1)]
+
+
+def first_of_each(examples: Examples) -> NDArray[np.bool_]:
+    """Whether a problem (P) is the first of its kind here: twice the same is no more evidence than once."""
+    _, first = np.unique(examples.matrix, axis=0, return_index=True)
+    found = np.zeros(len(examples), bool)
+    found[first] = True
+    return found
 
 
 @attrs.frozen(eq=False)

@@ -86,8 +86,8 @@ class Outcome:
 class TrainingProtocol(Protocol):
     """How candidates are fitted, compared and given a threshold.
 
-    ``rule`` filters train, val and test; datasets of ``Data.evals`` are not filtered. With ``published_features_only``
-    the features that are not ``Feature.published`` are left out. ``default_learner`` is used where none is asked for.
+    ``rule`` filters train, val and test; datasets of ``Data.evals`` are not filtered. ``default_learner`` is used where
+    none is asked for.
     """
 
     @property
@@ -98,9 +98,6 @@ class TrainingProtocol(Protocol):
 
     @property
     def rule(self) -> Filter: ...
-
-    @property
-    def published_features_only(self) -> bool: ...
 
     @property
     def default_learner(self) -> str: ...

@@ -14,6 +14,7 @@ import attrs
 
 from autoheur.dataset.dataset import Dataset
 from autoheur.errors import InputError
+from autoheur.heuristic.drift import SOFTWARE
 from autoheur.train.evaluation import Row
 from autoheur.train.protocol import Options, Outcome
 
@@ -30,6 +31,7 @@ def describe(
     """
     return {
         "datasets": {part: [_dataset(dataset) for dataset in given] for part, given in datasets.items() if given},
+        **_measured_with([dataset for given in datasets.values() for dataset in given]),
         "split": split,
         "learner": outcome.learner.name,
         "parameters": dict(outcome.parameters),
@@ -40,6 +42,17 @@ def describe(
         "versions": versions(),
         "date": date(),
     }
+
+
+def _measured_with(datasets: Sequence[Dataset]) -> dict[str, Any]:
+    """The versions of the software that measured, where that is known; for :mod:`autoheur.heuristic.drift`."""
+    found: dict[str, list[str]] = {}
+    for dataset in datasets:
+        for session in dataset.environment.get("sessions", ()):
+            for name in SOFTWARE:
+                if name in session and str(session[name]) not in found.setdefault(name, []):
+                    found[name].append(str(session[name]))
+    return {"measured_with": found} if found else {}
 
 
 def _dataset(dataset: Dataset) -> dict[str, Any]:

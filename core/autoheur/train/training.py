@@ -81,8 +81,8 @@ def train(request: TrainRequest) -> TrainResult:
     if not request.learners:
         raise InputError("no learner was asked for")
     tasks = candidates(request.learners, request.grid, request.one_each)
-    if protocol.published_features_only:
-        request = attrs.evolve(request, features=[feature for feature in request.features if feature.published])
+    looked_at = [feature for feature in request.features if feature.protocol in (None, protocol.name)]
+    request = attrs.evolve(request, features=looked_at)
     prepared = _prepare(request, protocol.rule)
     outcome = protocol.run(prepared.data, tasks, request.options, request.progress)
     model = without_unused_inputs(outcome.model.forest())

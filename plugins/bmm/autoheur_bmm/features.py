@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from autoheur.types import Feature, Operand, Value
-from autoheur_pad_mm.derived import BEYOND_PUBLISHED
 from autoheur_pad_mm.features import (
     CATEGORIES,
     CHOICES,
@@ -34,7 +33,7 @@ BATCH_DERIVED = (
     Feature("mat2_expanded", "categorical", "whether all of mat2 is one matrix", "mat2_stride_b == 0"),
 )
 
-FEATURES = (*BATCH, *SIZES, *STRIDES, *PADDING, *CATEGORIES, *DERIVED, *BEYOND_PUBLISHED, *BATCH_DERIVED)
+FEATURES = (*BATCH, *SIZES, *STRIDES, *PADDING, *CATEGORIES, *DERIVED, *BATCH_DERIVED)
 
 
 def extract(operands: Sequence[Operand], flags: Mapping[str, Value]) -> dict[str, Value]:

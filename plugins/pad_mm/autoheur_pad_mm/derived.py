@@ -1,9 +1,9 @@
-"""Derived features of a padded matrix product beyond the published ones, shared by mm, addmm and bmm.
+"""Derived features of a padded matrix product other than the published ones, shared by mm, addmm and bmm.
 
 Which of them earn their place, and what was tried besides, is what ``benchmarks/ablation.py`` shows. All are computed
-from the raw features of :mod:`autoheur_pad_mm.features`; none depends on the device but by its data, except that
-:data:`COST` weighs copying against computing with the rates of an A100 (others differ by a factor, and a tree's
-thresholds adapt).
+from the raw features of :mod:`autoheur_pad_mm.features`. :data:`COST` weighs copying against computing with the rates
+of an A100; another device's differ by a factor, to which a tree's thresholds adapt. Sizes are logarithms where they
+span many powers of ten, because randomised trees draw their thresholds evenly between the extremes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _DEVICE_FLOPS = f"((110 if using_tf32 == 'True' else 18) if {_WIDE} else 220)"
 
 
 def _number(name: str, formula: str, description: str) -> Feature:
-    return Feature(name, description=description, formula=formula, published=False)
+    return Feature(name, description=description, formula=formula, protocol="calibrated")
 
 
 def _truth(name: str, formula: str, description: str) -> Feature:
-    return Feature(name, "categorical", description, formula, published=False)
+    return Feature(name, "categorical", description, formula, protocol="calibrated")
 
 
 def _power_of_two(value: str, largest: int) -> str:
@@ -44,6 +44,16 @@ def _least(*formulas: str) -> str:
 _ALIGNMENT = {name: _power_of_two(value, 6) for name, value in {**_LEADING, "m": "m", "k": "k", "out": "n"}.items()}
 _BYTES = {name: f"min({_ALIGNMENT[name]} + {_ITEM_SIZE} / 2, 4)" for name in ("mat1", "mat2", "out")}
 _PADDED = {dim: _power_of_two(f"{dim} + {dim}_padded_length", 7) for dim in "mkn"}
+
+KIND = (
+    _number(
+        "precision",
+        f"(2 if using_tf32 == 'True' else 3) if {_WIDE} else (0 if mat1_dtype == 'torch.bfloat16' else 1)",
+        "0 for bfloat16, 1 for float16, 2 for float32 by TF32, 3 for float32",
+    ),
+    _number("mat1_column_major", "0 + (mat1_stride_1 != 1)", "1 where mat1 is column-major, else 0"),
+    _number("mat2_column_major", "0 + (mat2_stride_1 != 1)", "1 where mat2 is column-major, else 0"),
+)
 
 ALIGNMENT = (
     *(
@@ -112,4 +122,4 @@ COST = (
     ),
 )
 
-BEYOND_PUBLISHED = (*ALIGNMENT, *PADDED_ALIGNMENT, *COST)
+BEYOND_PUBLISHED = (*KIND, *ALIGNMENT, *PADDED_ALIGNMENT, *COST)

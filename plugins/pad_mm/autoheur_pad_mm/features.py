@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import attrs
+
 from autoheur.types import Feature, Operand, Problem, Value
 from autoheur_pad_mm.derived import BEYOND_PUBLISHED
 
@@ -116,7 +118,7 @@ def _innermost_needs_padding(operand: str, outer: str, inner: str) -> Feature:
     )
 
 
-DERIVED = (
+_PUBLISHED = (
     Feature("m*k", description="elements of mat1", formula="m * k"),
     Feature("m*n", description="elements of the product", formula="m * n"),
     Feature("k*n", description="elements of mat2", formula="k * n"),
@@ -148,7 +150,9 @@ DERIVED = (
     Feature("mat2_iscontig", "categorical", "whether mat2 is row-major", "mat2_stride_0 == n and mat2_stride_1 == 1"),
 )
 
-FEATURES = (*SIZES, *STRIDES, *PADDING, *CATEGORIES, *DERIVED, *BEYOND_PUBLISHED)
+DERIVED = (*(attrs.evolve(feature, protocol="autoheuristic") for feature in _PUBLISHED), *BEYOND_PUBLISHED)
+
+FEATURES = (*SIZES, *STRIDES, *PADDING, *CATEGORIES, *DERIVED)
 
 
 def extract(operands: Sequence[Operand], flags: Mapping[str, Value]) -> dict[str, Value]:
