@@ -9,7 +9,7 @@ CHECK := 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or ne
 
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint format build version clean
+.PHONY: demo test lint format build cpu-data version clean
 
 demo: $(INSTALLED)
 	$(BIN)/autoheur demo
@@ -33,6 +33,15 @@ format: $(INSTALLED)
 build: $(INSTALLED)
 	rm -rf dist
 	for member in $(MEMBERS); do $(BIN)/python -m build --no-isolation --outdir dist $$member || exit 1; done
+
+# Measures every operator on this machine's CPU; the machine must have nothing else to do. Kept in build/cpu-data, with
+# what was learned and the figures; the measurements alone go beside the operators.
+CPU_SECONDS ?= 3600
+cpu-data: $(INSTALLED)
+	benchmarks/new_device.sh --device cpu --seconds $(CPU_SECONDS) --out build/cpu-data
+	for operator in pad_mm bmm addmm; do \
+		mkdir -p plugins/$$operator/data && for part in learn held-out; do \
+			cp build/cpu-data/$$operator-$$part.parquet plugins/$$operator/data/cpu-$$part.parquet || exit 1; done; done
 
 version: $(INSTALLED)
 	@test -n "$(V)" || { echo 'Which version? make version V=0.2.0' >&2; exit 2; }

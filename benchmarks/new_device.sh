@@ -29,11 +29,11 @@ python="${PYTHON:-$here/../.venv/bin/python}"
 autoheur() { "$python" -m autoheur.cli.main "$@"; }
 helper() { "$python" "$here/new_device.py" "$@"; }
 
-helper describe --device "$device" >/tmp/new_device.$$ || exit 2
-label="$(sed -n 's/^label: //p' /tmp/new_device.$$ | tr -cs 'A-Za-z0-9\n' '-')"
+description="$(helper describe --device "$device")" || exit 2
+label="$(sed -n 's/^label: //p' <<<"$description" | tr -cs 'A-Za-z0-9\n' '-')"
 out="${out:-new-device-$label}"
-mkdir -p "$out" || exit 2
-mv /tmp/new_device.$$ "$out/device.txt"
+mkdir -p "$out" && printf '%s\n' "$description" >"$out/device.txt" || exit 2
+trap 'exit 130' INT # what was measured is kept; without this the next step would begin
 export AUTOHEUR_HOME="$out/home" # nothing of the user's is used or changed
 
 failed=0

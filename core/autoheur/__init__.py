@@ -9,11 +9,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import os
+    from collections import Counter
+
     import contextlib
 
     from autoheur.errors import AutoheurError, InputError
     from autoheur.fingerprint import Fingerprint
     from autoheur.inductor.records import Record
+    from autoheur.inductor.shapes import Shape
     from autoheur.registry import Registry, default_registry
     from autoheur.types import Decision, Feature, Operand, Operator, Problem, Reason
 
@@ -31,6 +35,7 @@ __all__ = [
     "Reason",
     "Registry",
     "__version__",
+    "capture",
     "decide",
     "default_registry",
     "disable",
@@ -100,6 +105,16 @@ def enabled(
     from autoheur.inductor import session
 
     return session.enabled(mode, registry, time_budget)
+
+
+def capture(path: str | os.PathLike[str] | None = None) -> contextlib.AbstractContextManager[Counter[Shape]]:
+    """Record the matrix products that torch.compile meets inside a ``with`` block, in a file that can be measured from.
+
+    See :func:`autoheur.inductor.capturing.capture`.
+    """
+    from autoheur.inductor import capturing
+
+    return capturing.capture(path)
 
 
 def last_decisions() -> list[Record]:

@@ -56,5 +56,7 @@ def print_table(value: Table) -> None:
 
 
 def number(value: float | None, digits: int = 6) -> str:
-    """A figure in a table; undefined ones are blank."""
-    return "" if value is None else f"{value:.{digits}f}"
+    """A figure in a table; undefined ones are blank, very large ones short."""
+    if value is None:
+        return ""
+    return f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.{digits}g}"
