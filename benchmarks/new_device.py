@@ -1,14 +1,15 @@
 """What benchmarks/new_device.sh needs beside the command line.
 
-    python benchmarks/new_device.py describe --device cuda           the device and the software, line by line
-    python benchmarks/new_device.py shipped --operator pad_mm        names of the heuristics that PyTorch ships
-    python benchmarks/new_device.py times --operator pad_mm --device cuda --data held-out.parquet
-    python benchmarks/new_device.py summary --folder FOLDER --operators pad_mm bmm addmm
+python benchmarks/new_device.py describe --device cuda           the device and the software, line by line
+python benchmarks/new_device.py shipped --operator pad_mm        names of the heuristics that PyTorch ships
+python benchmarks/new_device.py times --operator pad_mm --device cuda --data held-out.parquet
+python benchmarks/new_device.py summary --folder FOLDER --operators pad_mm bmm addmm
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import statistics
 import time
@@ -65,7 +66,7 @@ def times(operator_name: str, device: str, data: Path) -> None:
     deciding, tuning, decided = [], [], 0
     with devices.selected(device), devices.pinned_settings():
         for problem in problems:
-            deciding.append(_microseconds(lambda problem=problem: registry.decide(operator_name, problem, where)))
+            deciding.append(_microseconds(functools.partial(registry.decide, operator_name, problem, where)))
             decided += not registry.decide(operator_name, problem, where).unsure
             start = time.perf_counter()
             try:
@@ -120,7 +121,7 @@ def _found(folder: Path, operator: str) -> dict[str, Any]:
             facts[name] = {"problems": len(dataset.problems), "rows": len(dataset.rows), "quiet_problems": quiet}
     rows = {}
     if (path := folder / f"{operator}-train.json").exists():
-        rows["autoheur"] = [row for row in _rows(path) if row["chosen"] and row["dataset"] == "test"][0]
+        rows["autoheur"] = next(row for row in _rows(path) if row["chosen"] and row["dataset"] == "test")
     for path in sorted(folder.glob(f"{operator}-torch-*.json")):
         rows[path.stem.removeprefix(f"{operator}-")] = _rows(path)[0]
     facts["heuristics"] = rows
@@ -144,7 +145,16 @@ def _table(facts: Mapping[str, Any]) -> list[str]:
         spent = facts["times"]
         tuning = "-" if spent["autotuning_ms"] is None else f"{spent['autotuning_ms']:.1f} ms"
         lines.append(f"- a decision takes {spent['decision_us']:.1f} µs, autotuning {tuning} (medians)")
-    columns = ("correct", "wrong", "unsure", "total", "wrong_beyond_tolerance", "coverage", "regret_gmean", "regret_max")
+    columns = (
+        "correct",
+        "wrong",
+        "unsure",
+        "total",
+        "wrong_beyond_tolerance",
+        "coverage",
+        "regret_gmean",
+        "regret_max",
+    )
     lines += ["", "| on the held-out problems | " + " | ".join(columns) + " |", "|---|" + "---:|" * len(columns)]
     for name, row in facts["heuristics"].items():
         cells = (row[column] for column in columns)

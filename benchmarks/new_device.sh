@@ -10,6 +10,7 @@ set -uo pipefail
 
 device=cuda seconds=600 out= workers= operators="pad_mm bmm addmm"
 while [ $# -gt 0 ]; do
+    [ $# -gt 1 ] || { echo "$0: $1: a value is missing" >&2 && exit 2; }
     case "$1" in
     --device) device="$2" ;;
     --seconds) seconds="$2" ;;
@@ -21,7 +22,7 @@ while [ $# -gt 0 ]; do
         exit 2
         ;;
     esac
-    shift 2 || { echo "$0: a value is missing" >&2 && exit 2; }
+    shift 2
 done
 here="$(cd "$(dirname "$0")" && pwd)"
 python="${PYTHON:-$here/../.venv/bin/python}"

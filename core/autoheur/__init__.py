@@ -9,10 +9,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import contextlib
     import os
     from collections import Counter
-
-    import contextlib
 
     from autoheur.errors import AutoheurError, InputError
     from autoheur.fingerprint import Fingerprint

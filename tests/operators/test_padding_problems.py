@@ -11,7 +11,7 @@ import pytest
 from autoheur import default_registry
 from autoheur.fingerprint import KNOWN, Fingerprint
 from autoheur.types import Operand, Problem
-from autoheur_pad_mm.sampling import CPU_BYTES, CPU_SECONDS, Limits, is_contiguous
+from autoheur_pad_mm.sampling import CPU_BYTES, CPU_SECONDS, CPU_SPREAD, Limits, is_contiguous
 
 OPERATORS = ("pad_mm", "bmm", "addmm")
 CPU = Fingerprint("cpu", vendor="Acme", isa="avx512_bf16", cores=4)
@@ -166,3 +166,26 @@ def test_is_contiguous_agrees_with_torch() -> None:
         for stride in itertools.product((0, 1, 2, 3, 6, 9), repeat=3):
             tensor = torch.empty(100).as_strided(shape, stride)
             assert is_contiguous(Operand(shape, stride, "torch.float32")) == tensor.is_contiguous()
+
+
+def test_a_cpus_products_are_mostly_small_and_a_gpus_as_published() -> None:
+    cpu = Fingerprint("cpu", cores=2)
+    gpu = Fingerprint("cuda", "NVIDIA A100", "8.0", memory_gib=40)
+    random = Random(0)
+    full = Limits.of(cpu, "torch.float32")
+    drawn = sorted(Limits.draw(random, cpu, "torch.float32").operations for _ in range(999))
+    assert full.operations / CPU_SPREAD < drawn[0]
+    assert drawn[-1] <= full.operations
+    assert drawn[499] == pytest.approx(full.operations / CPU_SPREAD**0.5, rel=0.5)
+    before = random.getstate()
+    assert Limits.draw(random, gpu, "torch.float32") == Limits.of(gpu, "torch.float32")
+    assert random.getstate() == before, "the problems of a seed on a GPU stay what they were"
+
+
+def test_where_nothing_is_padded_there_is_nothing_to_choose() -> None:
+    for name in ("pad_mm", "bmm", "addmm"):
+        operator = default_registry().operator(name)
+        problem = dict(next(operator.problems(Random(0), Fingerprint("cpu", cores=1))))
+        assert tuple(operator.choices(problem)) == tuple(operator.choices(None)) == ("orig", "pad")
+        problem.update({f"{dim}_padded_length": 0 for dim in "mkn"})
+        assert tuple(operator.choices(problem)) == ("orig",)

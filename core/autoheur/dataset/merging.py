@@ -60,7 +60,7 @@ def merge(datasets: Sequence[Dataset], allow_mixed_devices: bool = False, names:
 def _new_rows(
     piece: Dataset, earlier: Sequence[Dataset], features: Sequence[str], choices: dict[str, int]
 ) -> NDArray[np.intp]:
-    """The rows that none of the earlier ones of the same origin holds already; each of theirs stands for one of ours."""
+    """The rows that none of the ``earlier``, of the same origin, holds; each block of theirs stands for one of ours."""
     available: Counter[Block] = Counter()
     for other in earlier:
         available.update(block for block, _, _ in _blocks(other, features, choices))

@@ -105,7 +105,6 @@ class InProcess:
     """The one worker that is this process; ``threads`` is torch's thread count while it measures."""
 
     in_process = True
-    settings: dict[str, Any] = {"engine": "local", "workers": 1}
 
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads
@@ -114,6 +113,10 @@ class InProcess:
         self._worker: Worker | None = None
         self._start: Callable[[], Worker] | None = None
         self._tell: Tell | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"engine": "local", "workers": 1}
 
     def fingerprint(self, device: str) -> Fingerprint:
         return devices.device_fingerprint(device)

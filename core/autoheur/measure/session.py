@@ -169,7 +169,8 @@ class Session:
             elif len(shard.keys) > 1:
                 self._again.extend(attrs.evolve(shard, keys=(key,), losses=losses - 1) for key in shard.keys)
             else:
-                self._give_up(shard.keys[0], reason)
+                for key in shard.keys:
+                    self._give_up(key, reason)
         self._count_loss(worker, reason)
 
     def _give_up(self, key: Key, reason: str) -> None:

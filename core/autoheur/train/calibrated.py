@@ -22,7 +22,7 @@ from autoheur.train.search import Candidate, Progress, label
 MAX_WRONG_RATE = 0.001
 """The bound on the rate of wrong decisions where none is asked for and the data can support it."""
 
-LOOSEST_RATE = 0.1
+LOOSEST_RATE = 0.2
 """Where none is asked for and the data cannot support :data:`MAX_WRONG_RATE`, bounds up to this one take its place."""
 
 

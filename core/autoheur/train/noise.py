@@ -19,8 +19,8 @@ SIGNIFICANCE = 2.0
 PRIOR = 4.0
 """How many repetitions' worth of trust the noise typical of a dataset gets beside that of a choice's own few."""
 
-LEAST_WEIGHT = 0.1
-"""What a problem weighs in training whose times do not differ at all."""
+HALF_WEIGHT = 0.05
+"""The standard error of a gap (5 %) at which a problem weighs half in training."""
 
 _ROBUST_COUNT = 5
 _MAD_TO_STD = 1.4826
@@ -91,16 +91,16 @@ def resolved(times: Floats, noise: Floats | None, tolerance: float) -> Mask:
 
 
 def weights(times: Floats, noise: Floats | None) -> Floats:
-    """What each problem weighs in training (P): the share of the squared gap that noise does not explain.
+    """What each problem weighs in training (P): 1 where its times are exact, less the noisier they are.
 
-    1 for a clear winner, :data:`LEAST_WEIGHT` for times that do not differ.
+    With an error of :data:`HALF_WEIGHT` between the best choice and the runner-up it is a half, with thrice that a
+    tenth: what a learner cannot explain is then mostly the measurement's noise. A tie that is measured well weighs in
+    full, since it tells how often a decision there is one between equals; leaving ties out made heuristics too sure.
     """
     if noise is None:
         return np.ones(len(times))
-    gap, error = _gap(times, noise)
-    with np.errstate(invalid="ignore"):
-        share = np.where(error > 0, gap**2 / (gap**2 + error**2), 1.0)
-    return np.maximum(share, LEAST_WEIGHT)
+    _, error = _gap(times, noise)
+    return 1 / (1 + (error / HALF_WEIGHT) ** 2)
 
 
 def _gap(times: Floats, noise: Floats) -> tuple[Floats, Floats]:
