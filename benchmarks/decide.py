@@ -9,6 +9,7 @@ confidence with the threshold. Prints microseconds per decision (minimum and med
 
 from __future__ import annotations
 
+import functools
 import statistics
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from torch._inductor.autoheuristic.learned_heuristic_controller import LearnedHe
 
 import autoheur
 from autoheur import fingerprint
+from autoheur.types import Value
 
 A100 = fingerprint.KNOWN["a100"]
 ROUNDS, CALLS = 30, 1000
@@ -28,13 +30,13 @@ ROUNDS, CALLS = 30, 1000
 SIZES = [(4097, 2049, 1025), (1025, 8191, 513), (30001, 777, 2049), (8192, 4099, 4097)]
 
 
-def problem(m: int, k: int, n: int) -> dict[str, autoheur.types.Value]:
+def problem(m: int, k: int, n: int) -> dict[str, Value]:
     a = autoheur.Operand((m, k), (k, 1), "torch.float16")
     b = autoheur.Operand((k, n), (n, 1), "torch.float16")
     return dict(autoheur.default_registry().operator("pad_mm").extract([a, b], {}))
 
 
-def torch_decision(features: dict[str, autoheur.types.Value]) -> Callable[[], str | None]:
+def torch_decision(features: dict[str, Value]) -> Callable[[], str | None]:
     """What torch does for each product: a context, its derived features, the controller, the heuristic."""
     metadata = AHMetadata(166912, (8, 0), ["orig", "pad"], "pad_mm")
     values = {**features, "mat1_dtype": torch.float16, "mat2_dtype": torch.float16}
@@ -82,7 +84,7 @@ def main() -> None:
     print(f"{'m x k x n':>20} {'autoheur':>22} {'torch':>22}  ratio of medians")
     for size in SIZES:
         features = problem(*size)
-        ours = lambda features=features: registry.decide("pad_mm", features, A100)
+        ours = functools.partial(registry.decide, "pad_mm", features, A100)
         own, theirs = time_in_turn(ours, torch_decision(features))
         texts = [f"{min(times):.2f} / {statistics.median(times):.2f} µs" for times in (own, theirs)]
         ratio = statistics.median(theirs) / statistics.median(own)

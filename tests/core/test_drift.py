@@ -16,7 +16,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
             raise importlib.metadata.PackageNotFoundError(name)
         return "2.13.1+cpu"
 
-    monkeypatch.setattr(drift.importlib.metadata, "version", version)
+    monkeypatch.setattr(importlib.metadata, "version", version)
 
 
 @pytest.mark.parametrize("measured", ["2.13.0", "2.13.0+cu130", "2.13"])

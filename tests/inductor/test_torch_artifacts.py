@@ -44,7 +44,7 @@ def problems(count: int) -> list[Problem]:
     from autoheur_pad_mm.features import extract
 
     generator = random.Random(0)
-    made = []
+    made: list[Problem] = []
     while len(made) < count:
         m, k, n = (max(1, int(2 ** generator.uniform(9, 15.5))) for _ in range(3))
         dtype = generator.choice(("torch.float16", "torch.bfloat16", "torch.float32"))
@@ -65,8 +65,8 @@ def torchs_answer(problem: Problem, device: Fingerprint) -> str | None:
     for name, value in problem.items():
         context.add_feature(name, value)
     assert device.capability
-    capability = tuple(int(part) for part in device.capability.split("."))
-    described = utils.AHMetadata(device.shared_memory, capability, ["orig", "pad"], "pad_mm")
+    major, minor = map(int, device.capability.split("."))
+    described = utils.AHMetadata(device.shared_memory, (major, minor), ["orig", "pad"], "pad_mm")
     if not utils.pad_mm_precondition(described, context):
         return None
     context.apply_operations(utils.pad_mm_operations())
