@@ -45,7 +45,7 @@ class OperatorPlugin:
         Raises:
             PluginError: the plugin returned something else than features with distinct names.
         """
-        features = tuple(self._call("autoheur_features") or ())
+        features: tuple[Any, ...] = tuple(self._call("autoheur_features") or ())
         if not features or not all(isinstance(feature, Feature) for feature in features):
             raise PluginError(f"{self.provenance}: autoheur_features must return autoheur.types.Feature values")
         if len({feature.name for feature in features}) != len(features):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import attrs
 
@@ -30,7 +30,7 @@ class DecisionTree:
 
     name = "decision_tree"
     description = "one tree that predicts what each choice gains and loses"
-    grid: ClassVar[Mapping[str, Sequence[Any]]] = {"max_leaf_nodes": (64,), "min_samples_leaf": (10,)}
+    grid: Mapping[str, Sequence[Any]] = {"max_leaf_nodes": (64,), "min_samples_leaf": (10,)}
 
     @property
     def statistic(self) -> Literal["ratio", "score"]:

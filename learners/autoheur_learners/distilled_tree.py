@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import attrs
 import numpy as np
@@ -40,7 +40,7 @@ class DistilledTree:
 
     name = "distilled_tree"
     description = "one compact tree fitted to the scores of extra_trees"
-    grid: ClassVar[Mapping[str, Sequence[Any]]] = {
+    grid: Mapping[str, Sequence[Any]] = {
         "max_leaf_nodes": (64,),
         "min_samples_leaf": (20,),
         "drawn": (20000,),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import attrs
 
@@ -34,7 +34,7 @@ class ExtraTrees:
 
     name = "extra_trees"
     description = "an ensemble of randomised trees that predict what each choice gains and loses"
-    grid: ClassVar[Mapping[str, Sequence[Any]]] = {
+    grid: Mapping[str, Sequence[Any]] = {
         "n_estimators": (50,),
         "max_leaf_nodes": (128,),
         "min_samples_leaf": (3,),

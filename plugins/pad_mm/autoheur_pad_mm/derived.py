@@ -29,11 +29,8 @@ def _truth(name: str, formula: str, description: str) -> Feature:
 
 
 def _power_of_two(value: str, largest: int) -> str:
-    """The logarithm of the largest power of two that divides ``value``, at most ``largest``; quickest for odd ones."""
-    formula = str(largest)
-    for exponent in range(largest, 0, -1):
-        formula = f"({exponent - 1} if ({value}) % {2**exponent} != 0 else {formula})"
-    return formula
+    """The logarithm of the largest power of two that divides ``value``, at most ``largest``."""
+    return f"min(trailing_zeros({value}), {largest})"
 
 
 def _least(*formulas: str) -> str:
