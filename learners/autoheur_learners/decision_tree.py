@@ -16,6 +16,8 @@ from autoheur_learners.targets import Aim
 
 _RULES = {"max_leaf_nodes": rules.whole_or_none(2), "min_samples_leaf": rules.whole(1)}
 
+_GRID = {"max_leaf_nodes": (64,), "min_samples_leaf": (10,)}
+
 
 @attrs.frozen
 class DecisionTree:
@@ -30,7 +32,10 @@ class DecisionTree:
 
     name = "decision_tree"
     description = "one tree that predicts what each choice gains and loses"
-    grid: Mapping[str, Sequence[Any]] = {"max_leaf_nodes": (64,), "min_samples_leaf": (10,)}
+
+    @property
+    def grid(self) -> Mapping[str, Sequence[Any]]:
+        return _GRID
 
     @property
     def statistic(self) -> Literal["ratio", "score"]:

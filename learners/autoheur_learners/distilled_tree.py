@@ -25,6 +25,12 @@ _RULES = {
 _MEASURED_WEIGHT = 2.0
 """What a measured problem weighs beside a drawn one."""
 
+_GRID = {
+    "max_leaf_nodes": (64,),
+    "min_samples_leaf": (20,),
+    "drawn": (20000,),
+}
+
 
 @attrs.frozen
 class DistilledTree:
@@ -40,11 +46,10 @@ class DistilledTree:
 
     name = "distilled_tree"
     description = "one compact tree fitted to the scores of extra_trees"
-    grid: Mapping[str, Sequence[Any]] = {
-        "max_leaf_nodes": (64,),
-        "min_samples_leaf": (20,),
-        "drawn": (20000,),
-    }
+
+    @property
+    def grid(self) -> Mapping[str, Sequence[Any]]:
+        return _GRID
 
     @property
     def statistic(self) -> Literal["ratio", "score"]:
@@ -67,7 +72,7 @@ class DistilledTree:
             problems = np.vstack([problems, more])
             weights = np.concatenate([weights, np.ones(len(more))])
         aim = Aim(self.tolerance)
-        teacher = ExtraTrees().estimate(examples, {name: values[0] for name, values in ExtraTrees.grid.items()})
+        teacher = ExtraTrees().estimate(examples, {name: values[0] for name, values in ExtraTrees().grid.items()})
         estimator = DecisionTreeRegressor(random_state=42, **settings)
         estimator.fit(problems, teacher.predict(problems), sample_weight=weights)
 

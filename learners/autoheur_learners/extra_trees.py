@@ -21,6 +21,13 @@ _RULES = {
     "max_features": rules.number(0, 1, above=True),
 }
 
+_GRID = {
+    "n_estimators": (50,),
+    "max_leaf_nodes": (128,),
+    "min_samples_leaf": (3,),
+    "max_features": (0.8,),
+}
+
 
 @attrs.frozen
 class ExtraTrees:
@@ -34,12 +41,10 @@ class ExtraTrees:
 
     name = "extra_trees"
     description = "an ensemble of randomised trees that predict what each choice gains and loses"
-    grid: Mapping[str, Sequence[Any]] = {
-        "n_estimators": (50,),
-        "max_leaf_nodes": (128,),
-        "min_samples_leaf": (3,),
-        "max_features": (0.8,),
-    }
+
+    @property
+    def grid(self) -> Mapping[str, Sequence[Any]]:
+        return _GRID
 
     @property
     def statistic(self) -> Literal["ratio", "score"]:

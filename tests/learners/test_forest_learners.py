@@ -155,7 +155,7 @@ def test_a_distilled_tree_learns_from_drawn_problems_too(make_examples: MakeExam
 
     plain = DistilledTree().fit(examples, SMALL[DistilledTree])
     taught = DistilledTree().fit(attrs.evolve(examples, draw=draw), SMALL[DistilledTree])
-    teacher = ExtraTrees().fit(examples, {name: values[0] for name, values in ExtraTrees.grid.items()})
+    teacher = ExtraTrees().fit(examples, {name: values[0] for name, values in ExtraTrees().grid.items()})
     unseen = make_examples(problems=500, seed=8).matrix
     near, far = (np.abs(m.scores(unseen) - teacher.scores(unseen)).mean() for m in (taught, plain))
     assert asked == [500]
@@ -185,9 +185,9 @@ def test_models_of_real_data_fit_the_budgets(shared_data: Callable[[str], Path])
     """An ensemble stays within 2,500 comparisons a decision (200 us of plain Python), a tree's code within pages."""
     ours = [feature for feature in FEATURES if feature.protocol in (None, "calibrated")]
     examples = build_examples(read(shared_data("pad_mm_a100_val.txt.gz")), ours, UNFILTERED)
-    forest = ExtraTrees().fit(examples, {name: values[0] for name, values in ExtraTrees.grid.items()}).forest()
+    forest = ExtraTrees().fit(examples, {name: values[0] for name, values in ExtraTrees().grid.items()}).forest()
     assert comparisons(forest, examples.matrix) < 2500
-    tree = DistilledTree().fit(examples, {name: values[0] for name, values in DistilledTree.grid.items()}).forest()
+    tree = DistilledTree().fit(examples, {name: values[0] for name, values in DistilledTree().grid.items()}).forest()
     used = {column.feature for column in tree.inputs}
     features = [feature for feature in FEATURES if not feature.derived or feature.name in used]
     code = generate(Artifact("pad_mm", "small", features, ["orig", "pad"], tree, Policy("ratio", 2.0)), "python")

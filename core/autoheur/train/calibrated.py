@@ -91,8 +91,8 @@ class Calibrated:
     """Cross-fit on train and val together and set the threshold by an exact bound on the rate of wrong decisions.
 
     The scores that calibrate come from models that have not seen the problem; the artifact's model is fitted to all of
-    them, so it is at least as good, and the threshold is handed on to it. The rows for train and val are out-of-fold
-    figures.
+    them, and the threshold is handed on to it: an approximation that docs/calibration.md checks. The rows for train and
+    val are out-of-fold figures.
     """
 
     name = "calibrated"

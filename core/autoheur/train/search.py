@@ -59,8 +59,7 @@ def run_all(
 ) -> list[Result]:
     """Run ``work`` on every task, on all cores; results come in the order of the tasks.
 
-    ``describe`` names a task for ``progress``. Threads by default, since fitting releases the interpreter lock;
-    ``joblib.parallel_config`` chooses another backend, for example Ray's.
+    ``describe`` names a task for ``progress``. Threads, since fitting releases the interpreter lock.
     """
     results: list[Result] = []
     jobs = Parallel(n_jobs=-1, prefer="threads", return_as="generator")
