@@ -25,3 +25,12 @@ class ArtifactError(InputError):
 
 class PluginError(AutoheurError):
     """Plugins contradict one another, or one breaks the contract; the message names the distributions."""
+
+
+def describe(error: BaseException) -> str:
+    """What an exception of a plugin says, on one line that can be printed; its own ``__str__`` may fail."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its message cannot be read)"
+    return " ".join(f"{type(error).__name__}: {text}".split()).encode("utf-8", "backslashreplace").decode()

@@ -16,11 +16,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary file to write to; afterwards it takes the place of ``path``, or, on an error, is removed.
 
     Raises:
-        InputError: the folder is missing or not writable, or the disk is full.
+        InputError: the folder is missing or not writable, the disk is full, or ``path`` is a device, pipe or socket,
+            which a file must not take the place of.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # a link stays, and what it names is replaced
     temporary: str | None = None
     try:
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            raise InputError(f"{path}: cannot write: not a regular file")
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         os.close(handle)
         yield Path(temporary)

@@ -126,7 +126,7 @@ def parse(text: str) -> Fingerprint:
         else:
             fields = dict(part.split("=", 1) for part in short.split(",") if part)
         return from_dict(fields)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         names = ", ".join(field.name for field in attrs.fields(Fingerprint))
         raise InputError(
             f"device {text!r} is neither 'current', one of {', '.join(KNOWN)}, nor field=value,… "
@@ -140,6 +140,8 @@ def from_dict(fields: Mapping[str, Any]) -> Fingerprint:
     Raises:
         ValueError: an unknown field, or a value of the wrong type.
     """
+    if not isinstance(fields, Mapping):
+        raise ValueError(f"fields by name expected, not {fields!r}")
     known = {field.name for field in attrs.fields(Fingerprint)}
     values: dict[str, Any] = {}
     for name, value in fields.items():
@@ -148,7 +150,10 @@ def from_dict(fields: Mapping[str, Any]) -> Fingerprint:
         if value is None:
             continue
         if name in ("sm_count", "memory_gib", "shared_memory", "cores"):
-            values[name] = int(value)
+            try:
+                values[name] = int(value)
+            except OverflowError:
+                raise ValueError(f"field {name!r} must be a whole number, not {value!r}") from None
         elif isinstance(value, str):
             values[name] = value
         else:

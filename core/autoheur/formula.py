@@ -122,7 +122,10 @@ def _check_node(node: ast.expr, text: str, names: dict[str, None], depth: int) -
                 raise FormulaError(f"formula {text!r}: {function} takes {FUNCTIONS[function]} argument(s)")
             children = list(args)
         case _:
-            part = ast.unparse(node)
+            try:
+                part = ast.unparse(node)
+            except RecursionError:
+                part = f"{type(node).__name__}, deeply nested,"
             raise FormulaError(f"formula {text!r}: {part!r} is not in the formula language")
     for child in children:
         _check_node(child, text, names, depth + 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from autoheur.errors import PluginError
+from autoheur.errors import AutoheurError, PluginError, describe
 from autoheur.fingerprint import Fingerprint
 from autoheur.types import Feature, Operand, Operator, Problem, Provenance, Value
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 class OperatorPlugin:
     """An operator with typed access to the hooks of its plugin.
 
-    Everything that a plugin raises passes through; whoever calls while a user compiles must catch it.
+    Whatever a plugin raises becomes a PluginError that names it; whoever calls while a user compiles must catch it.
     """
 
     operator: Operator
@@ -45,9 +45,12 @@ class OperatorPlugin:
         Raises:
             PluginError: the plugin returned something else than features with distinct names.
         """
-        features: tuple[Any, ...] = tuple(self._call("autoheur_features") or ())
+        returned = checked(self._call("autoheur_features") or (), Iterable, "autoheur_features", self.provenance)
+        features: tuple[Any, ...] = tuple(returned)
         if not features or not all(isinstance(feature, Feature) for feature in features):
             raise PluginError(f"{self.provenance}: autoheur_features must return autoheur.types.Feature values")
+        if not all(isinstance(feature.name, str) and feature.name for feature in features):
+            raise PluginError(f"{self.provenance}: autoheur_features returned a feature whose name is not text")
         if len({feature.name for feature in features}) != len(features):
             raise PluginError(f"{self.provenance}: autoheur_features names a feature twice")
         return features
@@ -73,7 +76,12 @@ class OperatorPlugin:
         return None if formula is None else checked(formula, str, "autoheur_precondition", self.provenance)
 
     def _call(self, hook: str, **arguments: Any) -> Any:
-        return self._plugins.call(self.plugin, hook, operator=self.name, **arguments)
+        try:
+            return self._plugins.call(self.plugin, hook, operator=self.name, **arguments)
+        except AutoheurError:
+            raise
+        except Exception as error:
+            raise PluginError(f"{self.provenance}: {hook} failed: {describe(error)}") from error
 
     def _require(self, hook: str, kind: type[T], **arguments: Any) -> T:
         result = self._call(hook, **arguments)

@@ -14,7 +14,7 @@ import attrs
 import pluggy
 
 from autoheur import hookspecs
-from autoheur.errors import PluginError
+from autoheur.errors import PluginError, describe
 from autoheur.types import Operator, Provenance
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Plugin:
         return self.error is None and self.module is not None
 
     def fail(self, error: BaseException | str) -> None:
-        self.error = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        self.error = error if isinstance(error, str) else describe(error)
 
 
 def entry_point_sources(environment: Mapping[str, str] = os.environ) -> list[Source]:
@@ -113,7 +113,9 @@ class PluginSet:
             self._register(plugin)
             if "autoheur_operator" in plugin.hooks:
                 plugin.operator = self._name_operator(plugin)
-        except (Exception, SystemExit) as error:  # whatever an import does, the other plugins must load
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever an import does (exit, a native extension's panic), the others load
             plugin.fail(error)
             self._unregister(plugin)
         return plugin
@@ -140,6 +142,11 @@ class PluginSet:
         operator = self.call(plugin, "autoheur_operator")
         if not isinstance(operator, Operator):
             raise PluginError(f"autoheur_operator returned {operator!r}, not an autoheur.types.Operator")
+        texts = (operator.name, operator.description, operator.default_choice or "")
+        if not all(isinstance(text, str) for text in texts) or not operator.name:
+            raise PluginError(f"autoheur_operator returned {operator!r}, whose fields must be text, the name not empty")
+        if isinstance(operator.overrides, str) or not all(isinstance(name, str) for name in operator.overrides):
+            raise PluginError(f"autoheur_operator returned {operator!r}, whose overrides must be a tuple of names")
         for hook in ("autoheur_features", "autoheur_choices"):
             if hook not in plugin.hooks:
                 raise PluginError(f"names the operator {operator.name!r} but does not implement {hook}")
@@ -172,15 +179,23 @@ class PluginSet:
     def call(self, plugin: Plugin | None, hook: str, **arguments: Any) -> Any:
         """Call one plugin's hook, inside the wrappers of the plugins that have no operator of their own.
 
-        With ``plugin`` ``None`` the wrappers and the default alone. Returns ``None`` where nobody answers. What a
-        plugin raises is passed on.
+        With ``plugin`` ``None`` the wrappers and the default alone. Returns ``None`` where nobody answers. Exceptions
+        that a plugin raises are passed on.
+
+        Raises:
+            PluginError: the plugin tried to exit the process, or a native extension of it panicked.
         """
         key = (hook, id(plugin))
         if key not in self._callers:
             implementations = getattr(self._manager.hook, hook).get_hookimpls()
             others = [entry.plugin for entry in implementations if not self._applies(entry, plugin)]
             self._callers[key] = self._manager.subset_hook_caller(hook, others)
-        result = self._callers[key](**arguments)
+        try:
+            result = self._callers[key](**arguments)
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # SystemExit and others that ``except Exception`` would let through
+            raise PluginError(f"{plugin.provenance if plugin else 'a plugin'}: {hook}: {describe(error)}") from error
         if hook in ("autoheur_heuristics", "autoheur_learners"):  # hooks that gather: one plugin, one result
             return result[0] if result else None
         return result

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
-from autoheur.errors import AutoheurError
+from autoheur.errors import AutoheurError, describe
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic import artifact as artifacts
 from autoheur.heuristic import drift, torch_artifacts
@@ -171,7 +171,7 @@ class HeuristicFiles:
                     Path(path) for path in self._plugins.call(plugin, "autoheur_heuristics", operator=operator) or ()
                 ]
             except Exception as error:  # a plugin that cannot list its heuristics has none
-                logger.warning("%s: autoheur_heuristics failed: %s", plugin.provenance, error)
+                logger.warning("%s: autoheur_heuristics failed: %s", plugin.provenance, describe(error))
                 continue
             for path in paths:
                 yield "shipped" if own else "third-party", plugin.provenance, path

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_LEARNER = ("name", "description", "grid", "statistic", "fit")
+"""What :class:`~autoheur.train.learner.Learner` promises."""
+
 _REASONS = {reason.value: reason for reason in Reason}
 
 
@@ -76,6 +79,9 @@ class Registry:
                 continue
             try:
                 for learner in self._plugins.call(plugin, "autoheur_learners") or ():
+                    lacking = [name for name in _LEARNER if not hasattr(learner, name)]
+                    if lacking:
+                        raise PluginError(f"autoheur_learners returned {learner!r}, which lacks {', '.join(lacking)}")
                     if learner.name in learners:
                         other = learners[learner.name][1].provenance
                         raise PluginError(f"learner {learner.name!r} comes from {other} already")

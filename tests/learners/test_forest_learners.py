@@ -42,7 +42,7 @@ def test_gains_and_losses_of_two_choices_are_the_same_thing() -> None:
     times = np.array([[1.0, 1.02], [3.0, 1.0], [2.0, 2.0]])
     examples = Examples((), ("a", "b"), np.empty((3, 0)), times, np.zeros((3, 2)))
     gains = advantages(examples, 0.05)
-    assert np.allclose(gains, [[math.log(1.02) / 0.05, 0], [0, 1], [0, 0]])
+    assert np.allclose(gains, [[math.log(1.02) / 0.05, 0.0], [0.0, 1.0], [0.0, 0.0]])
     assert np.array_equal(gains, losses(examples, 0.05)[:, ::-1])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import pytest
@@ -213,7 +213,8 @@ def test_a_plugin_whose_heuristics_hook_fails_has_none_and_the_others_answer(bui
 
 def test_of_two_learners_with_one_name_the_first_stays_and_the_second_is_an_error(build: Build) -> None:
     class Named:
-        name = "same"
+        name, description, statistic, fit = "same", "", "ratio", None
+        grid: ClassVar[dict[str, list[int]]] = {}
 
     first = module(autoheur_learners=lambda: [Named()])
     second = module(autoheur_learners=lambda: [Named()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 import numpy as np
@@ -54,7 +54,7 @@ class _Memoriser:
     name = "memoriser"
     description = "test"
     grid: Mapping[str, Sequence[Any]] = {}
-    statistic = "difference"
+    statistic: Literal["difference"] = "difference"
 
     def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> FittedModel:
         known = dict(zip(examples.matrix[:, 0].tolist(), (-examples.times).tolist(), strict=True))
@@ -63,7 +63,7 @@ class _Memoriser:
 
 def problems(count: int, wrong: Callable[[int], bool], gap: float = 2.0) -> Examples:
     """``x`` from ``-count/2`` up; choice ``a`` is the quicker one for positive ``x``, but where ``wrong``."""
-    x = np.arange(count) - count / 2 + 0.5
+    x = np.arange(count, dtype=np.float64) - count / 2 + 0.5
     a_wins = (x > 0) != np.array([wrong(number) for number in range(count)])
     times = np.where(a_wins[:, None], [1.0, gap], [gap, 1.0])
     return Examples((Input("x"),), ("a", "b"), x[:, None], times, np.zeros_like(times), np.full_like(times, 0.001))

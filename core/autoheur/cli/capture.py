@@ -13,6 +13,8 @@ import click
 from autoheur.cli.output import console, json_option, print_json, print_table, table
 from autoheur.errors import InputError
 
+_STDERR = 2
+
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option(
@@ -33,7 +35,7 @@ def capture(out: Path, as_json: bool, command: tuple[str, ...]) -> int:
     from autoheur.inductor.shapes import read_parts, write_shapes
 
     with tempfile.TemporaryDirectory(prefix="autoheur-capture-") as folder:
-        code = _run(command, {**os.environ, "AUTOHEUR_CAPTURE": folder})
+        code = _run(command, as_json, {**os.environ, "AUTOHEUR_CAPTURE": folder})
         shapes = read_parts(Path(folder))
     if not shapes:
         ended = "" if code == 0 else f" (it ended with status {code})"
@@ -55,9 +57,10 @@ def capture(out: Path, as_json: bool, command: tuple[str, ...]) -> int:
     return code
 
 
-def _run(command: tuple[str, ...], environment: dict[str, str]) -> int:
+def _run(command: tuple[str, ...], as_json: bool, environment: dict[str, str]) -> int:
     try:
-        process = subprocess.Popen(command, env=environment)
+        # Under --json stdout holds nothing but the JSON.
+        process = subprocess.Popen(command, env=environment, stdout=_STDERR if as_json else None)
     except OSError as error:
         raise InputError(f"{command[0]}: cannot run: {error.strerror or error}") from None
     while True:

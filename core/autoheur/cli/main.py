@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import sys
 
@@ -58,6 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     Every error that is the input's fault is one line on stderr.
     """
+    _prepare_streams()
     try:
         result = cli.main(args=arguments, prog_name="autoheur", standalone_mode=False)
         sys.stdout.flush()
@@ -75,9 +78,27 @@ def main(arguments: list[str] | None = None) -> int:
         print("autoheur: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader went away (| head); Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_stdout()  # the reader went away (| head)
         return 0
+    except OSError as error:  # of stdout, since files of the user's are InputErrors: a full disk, for example
+        _abandon_stdout()
+        return _fail(f"{error.filename or 'the output'}: {error.strerror or error}")
+
+
+def _prepare_streams() -> None:
+    """Stand in for streams that are closed, and print what the encoding of the others lacks as escapes."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # for the process's life
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _abandon_stdout() -> None:
+    """Let nothing be written any more; Python would complain again when it flushes at exit."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from typing import Any
@@ -10,7 +11,20 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+_STDOUT = "autoheur.cli.stdout"
+
+
+def _reserve_stdout(context: click.Context, _: click.Parameter, as_json: bool) -> bool:
+    """Keep stdout for the JSON: what plugins and learners print meanwhile goes to stderr."""
+    if as_json:
+        context.meta[_STDOUT] = sys.stdout
+        context.with_resource(contextlib.redirect_stdout(sys.stderr))
+    return as_json
+
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, callback=_reserve_stdout, help="Print JSON instead of a table."
+)
 
 _PLAIN_WIDTH = 100_000  # no line is wrapped or cut where nobody sees a screen's width
 
@@ -28,7 +42,9 @@ def status_console() -> Console:
 
 
 def print_json(data: Any) -> None:
-    print(json.dumps(data, indent=2, allow_nan=False))
+    context = click.get_current_context(silent=True)
+    stdout = context.meta.get(_STDOUT) if context else None
+    print(json.dumps(data, indent=2, allow_nan=False), file=stdout or sys.stdout)
 
 
 def table(*headers: str, title: str | None = None) -> Table:

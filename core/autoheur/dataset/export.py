@@ -73,7 +73,7 @@ def log_metadata(dataset: Dataset) -> dict[str, Any]:
 
 
 def _same(listed: Any, names: Sequence[str]) -> bool:
-    return isinstance(listed, list) and sorted(listed) == sorted(names)
+    return isinstance(listed, list) and sorted(map(str, listed)) == sorted(names)
 
 
 def _problem_texts(dataset: Dataset) -> pl.Series:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +21,8 @@ def read(path: str | os.PathLike[str], strict: bool = False) -> Dataset:
         InputError: the file cannot be read, or see :func:`read_parquet` and :func:`read_log`.
     """
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):  # it is read more than once
+            raise InputError(f"{path}: not a regular file (a pipe?); write the data to a file first")
         with Path(path).open("rb") as file:
             magic = file.read(len(PARQUET_MAGIC))
     except OSError as error:

@@ -52,7 +52,10 @@ def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     schema: dict[str, Any] = dict(dataset.problems.schema) | {CHOICE: pl.String, TIMES: pl.List(pl.Float64)}
     source = register_io_source(lambda *_: _batches(dataset), schema=schema)
     with replacing(path) as temporary:
-        source.sink_parquet(temporary, metadata={_KEY: json.dumps(_describe(dataset))})
+        try:
+            source.sink_parquet(temporary, metadata={_KEY: json.dumps(_describe(dataset))})
+        except pl.exceptions.PolarsError as error:  # what polars makes of a full disk
+            raise InputError(f"{path}: cannot write: {_first_line(error)}") from None
 
 
 def _describe(dataset: Dataset) -> dict[str, Any]:
@@ -138,6 +141,10 @@ def _parse_description(source: str, text: str | None) -> Dataset:
                 "use the autoheur that wrote it"
             )
         features = tuple(Feature(item["name"], item["kind"], integer=item["integer"]) for item in data["features"])
+        _check_texts("operator", [data["operator"]])
+        _check_texts("features", [feature.name for feature in features])
+        _check_texts("choices", data["choices"])
+        _check_texts("sources", [text for item in data["sources"] for text in (item["name"], item["sha256"])])
         dtypes = {feature.name: PROBLEM_DTYPES[feature.kind, feature.integer] for feature in features}
         return Dataset(
             operator=data["operator"],
@@ -151,8 +158,21 @@ def _parse_description(source: str, text: str | None) -> Dataset:
             sha256=tuple(item["sha256"] for item in data["sources"]),
             environment=dict(data["environment"]),
         )
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(f"{source}: the dataset's metadata is damaged ({type(error).__name__}: {error})") from None
+
+
+def _check_texts(what: str, texts: Any) -> None:
+    """Hold names to what everybody relies on: a list, not empty except of sources, of distinct Unicode texts.
+
+    Raises:
+        ValueError: they are not.
+    """
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"{what} must be text")
+    "".join(texts).encode()  # JSON can spell half of a surrogate pair
+    if what != "sources" and (not texts or len(set(texts)) != len(texts)):
+        raise ValueError(f"{what} must be there, each once")
 
 
 def _check_columns(source: str, described: Dataset, schema: pl.Schema) -> None:

@@ -186,7 +186,7 @@ def write(artifact: Artifact, path: str | os.PathLike[str]) -> None:
 
 def _contradiction(artifact: Artifact) -> str | None:
     """Find what the types alone cannot rule out, so that everything downstream may trust an artifact."""
-    for check in (_check_features, _check_choices, _check_model, _check_seen):
+    for check in (_check_features, _check_choices, _check_model, _check_seen, _check_provenance):
         problem = check(artifact)
         if problem:
             return problem
@@ -216,6 +216,14 @@ def _check_features(artifact: Artifact) -> str | None:
             return f"{owner}: {error}"
         if (kind == "truth") != truth or kind == "category":
             return f"{owner}: formula {text!r} yields {kind}, which it must not"
+    for feature in artifact.features:
+        # Generated code rounds the thresholds of whole numbers down.
+        if (
+            feature.integer
+            and feature.formula is not None
+            and formulas.parse(feature.formula).kind(kinds, integers) != "integer"
+        ):
+            return f"feature {feature.name!r}: formula {feature.formula!r} does not always yield whole numbers"
     return None
 
 
@@ -257,6 +265,11 @@ def _check_model(artifact: Artifact) -> str | None:
                 return f"tree {position}, node {node}: no model input {tree.feature[node]}"
             elif not (node < tree.left[node] < size and node < tree.right[node] < size):
                 return f"tree {position}, node {node}: children out of order"
+        children = [
+            child for node in range(size) if tree.feature[node] != -1 for child in (tree.left[node], tree.right[node])
+        ]
+        if len(set(children)) != len(children):  # following both parents could take forever
+            return f"tree {position}: a node has two parents"
     return None
 
 
@@ -268,4 +281,13 @@ def _check_seen(artifact: Artifact) -> str | None:
         numerical = raw[name].kind == "numerical"
         if numerical != (seen.low is not None and seen.high is not None) or numerical == (seen.categories is not None):
             return f"seen: {name!r} needs {'a range' if numerical else 'categories'}"
+    return None
+
+
+def _check_provenance(artifact: Artifact) -> str | None:
+    """Free-form, but what was read must be writable again: Python reads NaN and infinities."""
+    try:
+        json.dumps(artifact.provenance, allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        return f"provenance: cannot be written as JSON ({error})"
     return None

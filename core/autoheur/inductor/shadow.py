@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def _parse(line: str) -> dict[str, Any] | None:
         texts = [row[name] for name in ("operator", "inductor")]
         numbers = [row["inductor_ms"], row["decision_ms"], *row["times_ms"].values()]
         optional = [row["heuristic"], row["choice"]]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     usable = all(isinstance(text, str) for text in texts) and all(_is_number(number) for number in numbers)
     usable = usable and all(text is None or isinstance(text, str) for text in optional)
@@ -112,7 +113,7 @@ def _parse(line: str) -> dict[str, Any] | None:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
 def _geometric_mean(values: Iterable[float]) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed
 
-from autoheur.errors import InputError
+from autoheur.errors import AutoheurError, InputError, PluginError
 from autoheur.train.learner import Learner
 
 Progress = Callable[[int, int, str], None]
@@ -60,10 +60,24 @@ def run_all(
     """Run ``work`` on every task, on all cores; results come in the order of the tasks.
 
     ``describe`` names a task for ``progress``. Threads, since fitting releases the interpreter lock.
+
+    Raises:
+        PluginError: the work on a task failed, for example because a learner cannot do with a parameter or the data.
     """
+
+    def guarded(task: Task) -> Result:
+        try:
+            return work(task)
+        except AutoheurError:
+            raise
+        except Exception as error:
+            raise PluginError(
+                f"{describe(task)} failed: {' '.join(f'{type(error).__name__}: {error}'.split())}"
+            ) from error
+
     results: list[Result] = []
     jobs = Parallel(n_jobs=-1, prefer="threads", return_as="generator")
-    finished: Iterable[Any] = jobs(delayed(work)(task) for task in tasks)
+    finished: Iterable[Any] = jobs(delayed(guarded)(task) for task in tasks)
     for task, result in zip(tasks, finished, strict=True):
         results.append(result)
         if progress is not None:

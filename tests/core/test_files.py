@@ -1,0 +1,41 @@
+"""What writing a file whole must not do to what is there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from autoheur.dataset.reading import read
+from autoheur.errors import InputError
+from autoheur.files import write_text
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    return path
+
+
+def test_a_device_or_pipe_is_not_replaced_by_a_file(pipe: Path) -> None:
+    with pytest.raises(InputError, match="not a regular file"):
+        write_text(pipe, "text")
+    assert pipe.is_fifo()
+    assert os.listdir(pipe.parent) == ["pipe"]
+
+
+def test_a_link_stays_and_what_it_names_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_a_pipe_is_an_error_and_not_waited_for(pipe: Path) -> None:
+    with pytest.raises(InputError, match="not a regular file"):
+        read(pipe)
