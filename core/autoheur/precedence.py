@@ -19,7 +19,7 @@ from autoheur.heuristic import drift, torch_artifacts
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.store import Store
 from autoheur.operators import OperatorPlugin
-from autoheur.types import Problem, Provenance
+from autoheur.types import INSTALLED, Problem, Provenance
 
 if TYPE_CHECKING:
     from autoheur.plugins import PluginSet
@@ -158,7 +158,7 @@ class HeuristicFiles:
 
     def _found(self, operator: str) -> Iterator[tuple[Tier, Provenance, Path]]:
         for path in self._store.files():
-            yield "installed", Provenance(path.stem, "installed", "-"), path
+            yield "installed", Provenance(path.stem, INSTALLED, "-"), path
         owner = self._operators.get(operator)
         for plugin in self._plugins.plugins:
             if not plugin.usable or "autoheur_heuristics" not in plugin.hooks:

@@ -86,6 +86,10 @@ class Reason(enum.StrEnum):
     PLUGIN_ERROR = "plugin_error"
 
 
+INSTALLED = "installed"
+"""Stands for the distribution of what no plugin brought, but the user installed."""
+
+
 @attrs.frozen
 class Provenance:
     """Where a value came from: the plugin (entry-point name), its distribution and that distribution's version."""
@@ -95,6 +99,8 @@ class Provenance:
     version: str
 
     def __str__(self) -> str:
+        if self.distribution == INSTALLED:
+            return "the installed artifacts"
         return f"{self.plugin} ({self.distribution} {self.version})"
 
 

@@ -48,7 +48,7 @@ def demo(out: Path, seconds: int) -> None:
         _say(f"Measure pad_mm on this CPU for {seconds} seconds; every repetition of every choice is kept:")
         _run("collect", "pad_mm", "--device", "cpu", "--time-budget", f"{seconds}s", "--out", measured)
         _say("Learn a tree from it, and judge it on problems held back:")
-        _run("train", "pad_mm", measured, "--learner", "regression_tree", "--max-wrong-rate", "0.1", "--out", artifact)
+        _run("train", "pad_mm", measured, "--learner", "decision_tree", "--max-wrong-rate", "0.05", "--out", artifact)
         _say("The heuristic as code: a module of its own, which needs nothing but Python:")
         _run("codegen", artifact, "--out", code)
         _show_code(Path(code))
