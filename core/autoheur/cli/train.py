@@ -127,7 +127,8 @@ def train(
     shown = [row for row in result.rows if row.chosen]
     print_rows(shown)
     candidates = len({(row.learner, tuple(row.params.items())) for row in result.rows})
-    console().print(f"\nthe best of {candidates} candidates; the others are in the output of --json", markup=False)
+    if candidates > 1:
+        console().print(f"\nthe best of {candidates} candidates; the others are in the output of --json", markup=False)
     console().print(f"wrote {out}" if out else "nothing written: give --out FILE to keep the heuristic", markup=False)
 
 

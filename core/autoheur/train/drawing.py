@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from random import Random
 
+import attrs
 import numpy as np
 import polars as pl
 
@@ -27,20 +27,29 @@ _TRIES = 3
 """So many problems are drawn for each that is asked for; those out of range are dropped."""
 
 
-def drawing(
-    sampler: Sampler, features: Sequence[Feature], inputs: Sequence[Input], seen: Mapping[str, Seen], seed: int
-) -> Callable[[int], Floats]:
-    """A function that draws up to N problems within the ranges and categories of ``seen``: N x F, in these inputs."""
+@attrs.define(eq=False)
+class Drawing:
+    """Draws problems within the ranges and categories of ``seen``. A class, so that it travels to other processes."""
 
-    @lru_cache(maxsize=1)
-    def draw(count: int) -> Floats:
-        problems = list(itertools.islice(sampler(Random(seed)), _TRIES * count))
+    sampler: Sampler
+    features: Sequence[Feature]
+    inputs: Sequence[Input]
+    seen: Mapping[str, Seen]
+    seed: int
+    _drawn: tuple[int, Floats] | None = None
+
+    def __call__(self, count: int) -> Floats:
+        """Up to ``count`` problems, N x F, in the order of ``inputs``; the same ones every time."""
+        if self._drawn is None or self._drawn[0] != count:
+            self._drawn = count, self._draw(count)
+        return self._drawn[1]
+
+    def _draw(self, count: int) -> Floats:
+        problems = list(itertools.islice(self.sampler(Random(self.seed)), _TRIES * count))
         if not problems:
-            return np.empty((0, len(inputs)))
-        rows = matrix(feature_columns(_dataset(problems, features), features), inputs)
-        return rows[within(seen, inputs, rows)][:count]
-
-    return draw
+            return np.empty((0, len(self.inputs)))
+        rows = matrix(feature_columns(_dataset(problems, self.features), self.features), self.inputs)
+        return rows[within(self.seen, self.inputs, rows)][:count]
 
 
 def _dataset(problems: Sequence[Problem], features: Sequence[Feature]) -> Dataset:

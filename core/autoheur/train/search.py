@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 
 from autoheur.errors import AutoheurError, InputError, PluginError
 from autoheur.train.learner import Learner
@@ -59,7 +60,8 @@ def run_all(
 ) -> list[Result]:
     """Run ``work`` on every task, on all cores; results come in the order of the tasks.
 
-    ``describe`` names a task for ``progress``. Threads, since fitting releases the interpreter lock.
+    ``describe`` names a task for ``progress``. Threads by default, since fitting releases the interpreter lock;
+    ``joblib.parallel_config`` chooses another backend, for example Ray's.
 
     Raises:
         PluginError: the work on a task failed, for example because a learner cannot do with a parameter or the data.
@@ -76,7 +78,10 @@ def run_all(
             ) from error
 
     results: list[Result] = []
-    jobs = Parallel(n_jobs=-1, prefer="threads", return_as="generator")
+    backend, _ = get_active_backend(prefer="threads")
+    # Not every backend can hand results over one by one; progress then comes in the end.
+    return_as = "generator" if backend.supports_return_generator else "list"
+    jobs = Parallel(n_jobs=-1, prefer="threads", return_as=return_as)
     finished: Iterable[Any] = jobs(delayed(guarded)(task) for task in tasks)
     for task, result in zip(tasks, finished, strict=True):
         results.append(result)

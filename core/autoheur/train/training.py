@@ -15,7 +15,7 @@ from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.artifact import Artifact, Precondition, Seen
 from autoheur.heuristic.model import Forest
 from autoheur.train import protocols
-from autoheur.train.drawing import Sampler, drawing
+from autoheur.train.drawing import Drawing, Sampler
 from autoheur.train.evaluation import Row
 from autoheur.train.examples import UNFILTERED, Encoding, Filter, Selection, require_problems, select
 from autoheur.train.guarding import ranges_seen, within
@@ -136,7 +136,7 @@ def _prepare(request: TrainRequest, rule: Filter) -> _Prepared:
     seen = ranges_seen(request.features, [examples["train"], examples["val"]])
     inside = {part: within(seen, found.inputs, found.matrix) for part, found in examples.items() if part not in FITTED}
     if request.sampler is not None:
-        draw = drawing(request.sampler, request.features, encoding.inputs, seen, request.options.seed)
+        draw = Drawing(request.sampler, request.features, encoding.inputs, seen, request.options.seed)
         examples |= {part: attrs.evolve(examples[part], draw=draw) for part in FITTED}
     data = Data(examples["train"], examples["val"], examples.get("test"), evals, inside)
     return _Prepared(data, train, seen, split, notes)
