@@ -32,7 +32,7 @@ def ray_backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         logging_level="ERROR",
         object_store_memory=100 * 2**20,
     )
-    register_ray()
+    register_ray()  # type: ignore[no-untyped-call]
     with joblib.parallel_config(backend="ray", n_jobs=2):
         yield
     ray.shutdown()
