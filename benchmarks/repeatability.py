@@ -40,6 +40,7 @@ class Comparison:
     agree_when_quiet: float
     same_winner: float
     median_difference: float
+    ratio_difference: float
 
 
 def repetitions(dataset: Dataset) -> Times:
@@ -74,6 +75,12 @@ def within_noise(one: Sequence[float], other: Sequence[float], deviations: float
     return apart == 0 or apart <= deviations * math.hypot(spread(one), spread(other))
 
 
+def speedup(times: Times, problem: int, choices: Sequence[str]) -> float:
+    """The logarithm of slowest over fastest choice, which is what a decision rests on; 0 where one failed."""
+    medians = [statistics.median(times[problem, choice]) for choice in choices]
+    return 0.0 if math.inf in medians else math.log(max(medians) / min(medians))
+
+
 def winner(times: Times, problem: int, choices: Sequence[str]) -> str:
     return min(choices, key=lambda choice: statistics.median(times[problem, choice]))
 
@@ -85,6 +92,9 @@ def compare(first: Dataset, second: Dataset, deviations: float) -> Comparison:
     agree = [
         all(within_noise(one[problem, choice], other[problem, choice], deviations) for choice in first.choices)
         for problem in problems
+    ]
+    ratios = [
+        abs(speedup(one, problem, first.choices) - speedup(other, problem, first.choices)) for problem in problems
     ]
     same = []
     for problem in problems:
@@ -100,6 +110,7 @@ def compare(first: Dataset, second: Dataset, deviations: float) -> Comparison:
         agree_when_quiet=statistics.fmean(quiet) if quiet else math.nan,
         same_winner=statistics.fmean(same),
         median_difference=statistics.median(difference(one[key], other[key]) for key in one),
+        ratio_difference=statistics.median(ratios),
     )
 
 
@@ -125,6 +136,7 @@ def main() -> None:
     print(f"of those measured on a quiet machine:  {comparison.agree_when_quiet:.1%} of {comparison.quiet} problems")
     print(f"same winner, or a tie:                 {comparison.same_winner:.1%}")
     print(f"median difference of two medians:      {comparison.median_difference:.2%}")
+    print(f"the same, of slowest over fastest:     {comparison.ratio_difference:.2%}")
 
 
 if __name__ == "__main__":
