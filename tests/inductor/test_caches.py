@@ -206,7 +206,7 @@ def test_inductors_padding_cache_has_no_say(bench: Any, graphs: Any, gates: Any)
 def test_inductors_memoizer_has_no_say(bench: Any, graphs: Any, gates: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from torch._inductor.fx_passes import pad_mm
 
-    plain = pad_mm._should_pad
+    plain: Any = pad_mm._should_pad
     answers: list[bool] = []
 
     def memoized(match: Any, mat1: Any, mat2: Any, op: Any, input: Any = None) -> bool:

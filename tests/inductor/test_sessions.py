@@ -164,11 +164,11 @@ def test_two_threads_compile_at_once_each_with_its_own_heuristics(bench: Any, gr
 def test_what_somebody_else_wrapped_around_ours_stays_theirs(bench: Any, graphs: Any) -> None:
     from torch._inductor.fx_passes import pad_mm
 
-    original = pad_mm._should_pad
+    original: Any = pad_mm._should_pad
     bench.put("pad_mm", "pad")
     try:
         autoheur.enable(registry=bench.registry())
-        ours = pad_mm._should_pad
+        ours: Any = pad_mm._should_pad
         theirs = pad_mm._should_pad = lambda *arguments: ours(*arguments)
         autoheur.disable()
         assert pad_mm._should_pad is theirs
