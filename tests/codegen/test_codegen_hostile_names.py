@@ -75,9 +75,9 @@ def artifact_with(name: str) -> Artifact:
 
 
 EXPECTED_IMPORTS = {
-    "python": {"__future__", "math", "collections.abc", "typing"},
+    "python": {"math", "collections.abc", "typing"},
     "inductor": {
-        *("__future__", "math", "torch._inductor.autoheuristic.autoheuristic_utils"),
+        *("math", "torch._inductor.autoheuristic.autoheuristic_utils"),
         "torch._inductor.autoheuristic.learnedheuristic_interface",
     },
 }

@@ -23,8 +23,6 @@ def emit(program: Program) -> str:
     """Print a program as a module with one subclass of torch's LearnedHeuristic."""
     writer = Writer()
     write_header(writer, program)
-    writer.line("from __future__ import annotations")
-    writer.line()
     if uses_math(program):
         writer.line("import math")
         writer.line()

@@ -29,6 +29,7 @@ from autoheur.codegen.nodes import (
     Test,
     Truth,
 )
+from autoheur.codegen.sharing import share
 from autoheur.codegen.thresholds import float64_limit
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.artifact import Artifact, raw_kinds
@@ -79,13 +80,14 @@ class _Lowering:
         for formula in [derive.formula for derive in derives] + ([precondition] if precondition else []):
             used |= {self.variables[name] for name in formula.names}
         raw = artifact.raw_features
+        shared = share(derives, [feature.name for feature in raw], self.identifiers.take)
         return Program(
             operator=artifact.operator,
             name=artifact.name,
             notes=_notes(artifact.provenance),
             choices=tuple(artifact.choices),
             raw_features=tuple(feature.name for feature in raw),
-            variables={feature.name: self.variables[feature.name] for feature in raw},
+            variables={feature.name: self.variables[feature.name] for feature in raw} | shared.names,
             reads=tuple(
                 Read(self.variables[f.name], f.name, f.kind == "categorical")
                 for f in raw
@@ -93,7 +95,7 @@ class _Lowering:
             ),
             precondition=precondition,
             guards=guards,
-            derives=derives,
+            derives=shared.derives,
             model=model,
             statistic=artifact.policy.statistic,
             threshold=float(artifact.policy.threshold),

@@ -6,6 +6,7 @@ The functions that read features and score choices are shared with other targets
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 import attrs
 
@@ -39,6 +40,9 @@ RESERVED = (
 )
 """Names that generated modules use themselves."""
 
+_LONGEST_CONDITION = 90
+"""Formatters would break a longer one, so all are kept on one line then."""
+
 
 @attrs.frozen
 class Access:
@@ -64,8 +68,6 @@ def emit(program: Program) -> str:
     """Print a program as a standalone Python module."""
     writer = Writer()
     write_header(writer, program)
-    writer.line("from __future__ import annotations")
-    writer.line()
     if uses_math(program):
         writer.line("import math")
     writer.line("from collections.abc import Mapping")
@@ -121,8 +123,7 @@ def _write_scores(writer: Writer, access: Access) -> None:
     _begin(writer)
     with writer.block(f"def scores({access.signature}) -> tuple[float, ...]:"):
         writer.line('"""Score every choice, in the order of CHOICES; higher is better. Checks nothing."""')
-        writer.line(f"result, _ = _evaluate({access.parameter}, False)")
-        writer.line("return result")
+        writer.line(f"return _evaluate({access.parameter}, False)[0]")
 
 
 def _write_decide(writer: Writer, program: Program, access: Access) -> None:
@@ -172,10 +173,10 @@ def _write_evaluate(writer: Writer, program: Program, access: Access) -> None:
         _write_checks(writer, program)
         if isinstance(program.model, Statements):
             _write_block(writer, program.model.block, program.model.scores)
-            writer.bracketed("result = (", program.model.scores, ")")
+            writer.bracketed("return (", program.model.scores, '), ""')
         else:
             _write_ensemble_call(writer, program.model, len(program.choices))
-        writer.line('return result, ""')
+            writer.line('return result, ""')
 
 
 def _write_trailing_zeros(writer: Writer) -> None:
@@ -199,22 +200,28 @@ def _write_checks(writer: Writer, program: Program) -> None:
             with writer.block("if checked:"):
                 writer.line(f"return (), {literal(Reason.OUT_OF_RANGE)}")
             writer.line("raise")
-    if program.guards:
-        with writer.block("if checked:"):
-            for guard in program.guards:
-                _write_guard(writer, guard)
+    _write_guards(writer, program.guards)
 
 
-def _write_guard(writer: Writer, guard: Guard) -> None:
-    if isinstance(guard, InRange):
-        writer.line(f"if not {number(guard.low)} <= {guard.variable} <= {number(guard.high)}:")
-    elif len(guard.categories) == 1:
-        writer.line(f"if {guard.variable} != {literal(guard.categories[0])}:")
+def _write_guards(writer: Writer, guards: Sequence[Guard]) -> None:
+    if not guards:
+        return
+    conditions = [_guard(guard) for guard in guards]
+    if any(len(condition) > _LONGEST_CONDITION for condition in conditions):
+        writer.line(f"if checked and not ({' and '.join(conditions)}):")
     else:
-        # An empty pair of braces would be a dictionary, in which there is nothing either.
-        writer.bracketed(f"if {guard.variable} not in {{", [literal(c) for c in guard.categories], "}:")
+        writer.conjunction("if checked and not (", conditions, "):")
     with writer.body():
         writer.line(f"return (), {literal(Reason.OUT_OF_RANGE)}")
+
+
+def _guard(guard: Guard) -> str:
+    if isinstance(guard, InRange):
+        return f"{number(guard.low)} <= {guard.variable} <= {number(guard.high)}"
+    if len(guard.categories) == 1:
+        return f"{guard.variable} == {literal(guard.categories[0])}"
+    # An empty pair of braces would be a dictionary, in which there is nothing either.
+    return f"{guard.variable} in {{{', '.join(literal(c) for c in guard.categories)}}}"
 
 
 def _write_block(writer: Writer, block: Block, names: tuple[str, ...]) -> None:

@@ -69,5 +69,23 @@ class Writer:
         self._depth -= 1
         self.line(after)
 
+    def conjunction(self, before: str, items: Sequence[str], after: str) -> None:
+        """Conditions joined by ``and`` between brackets: on one line, on one of their own, or one a line."""
+        joined = f"{before}{' and '.join(items)}{after}"
+        if len(items) == 1 or len(_INDENT) * self._depth + len(joined) <= WIDTH:
+            self.line(joined)
+            return
+        self.line(before)
+        self._depth += 1
+        inside = " and ".join(items)
+        if len(_INDENT) * self._depth + len(inside) <= WIDTH:
+            self.line(inside)
+        else:
+            self.line(items[0])
+            for item in items[1:]:
+                self.line(f"and {item}")
+        self._depth -= 1
+        self.line(after)
+
     def text(self) -> str:
         return "\n".join(self._lines) + "\n"
