@@ -26,7 +26,6 @@ from autoheur.inductor import attachment, seams
 from autoheur.inductor.shapes import Shape, Shapes, to_line, write_shapes
 from autoheur.inductor.snapshot import OPERATORS
 from autoheur.registry import default_registry
-from autoheur.types import Operand, Value
 
 if TYPE_CHECKING:
     import torch
@@ -193,27 +192,8 @@ def _record(graph: Graph) -> None:
 
 
 def _shape(node: Node, operator: str) -> Shape:
-    from torch._inductor.fx_passes.pad_mm import should_exclude_padding_time
-
     tensors: list[Any] = list(node.args)
     # As the pattern match of Inductor's padding pass, as far as the question goes.
-    match: Any = SimpleNamespace(kwargs={"mat1": tensors[-2], "mat2": tensors[-1]})
-    flags: dict[str, Value] = {
-        "prepadded_mat1": should_exclude_padding_time(match, "mat1"),
-        "prepadded_mat2": should_exclude_padding_time(match, "mat2"),
-        "using_tf32": seams.uses_tf32(),
-    }
-    for factor in ("beta", "alpha"):
-        if isinstance(value := node.kwargs.get(factor), int | float):
-            flags[factor] = value
-    operands = [_operand(tensor.meta["val"]) for tensor in tensors]
-    return Shape.of(operator, default_registry().operator(operator).extract(operands, flags))
-
-
-def _operand(tensor: torch.Tensor) -> Operand:
-    return Operand(
-        shape=seams.hints(tensor.shape),
-        stride=seams.hints(tensor.stride()),
-        dtype=str(tensor.dtype),
-        static=tuple(isinstance(size, int) for size in tensor.shape),
-    )
+    match: Any = SimpleNamespace(kwargs={**node.kwargs, "mat1": tensors[-2], "mat2": tensors[-1]})
+    operands = [seams.operand(tensor.meta["val"]) for tensor in tensors]
+    return Shape.of(operator, default_registry().operator(operator).extract(operands, seams.flags(match)))

@@ -12,7 +12,6 @@ from autoheur.inductor.cachekeys import Compile, current_compile
 from autoheur.inductor.measuring import Measurement, measure
 from autoheur.inductor.records import Record, publish, warn_once
 from autoheur.inductor.snapshot import OPERATORS, device_of
-from autoheur.types import Operand, Value
 
 if TYPE_CHECKING:
     import torch
@@ -82,31 +81,12 @@ def _pose(
 ) -> Question | None:
     """The question in plain values, or ``None`` where that fails."""
     try:
-        from torch._inductor.fx_passes.pad_mm import should_exclude_padding_time
-
-        flags: dict[str, Value] = {
-            "prepadded_mat1": should_exclude_padding_time(match, "mat1"),
-            "prepadded_mat2": should_exclude_padding_time(match, "mat2"),
-            "using_tf32": seams.uses_tf32(),
-        }
-        for factor in ("beta", "alpha"):
-            if isinstance(value := match.kwargs.get(factor), int | float):
-                flags[factor] = value
         tensors = (mat1, mat2) if input is None else (input, mat1, mat2)
-        operands = tuple(_operand(tensor) for tensor in tensors)
-        return Question(OPERATORS[str(op)], operands, flags, device_of(mat1.device))
+        operands = tuple(seams.operand(tensor) for tensor in tensors)
+        return Question(OPERATORS[str(op)], operands, seams.flags(match), device_of(mat1.device))
     except Exception as error:
         _warn_of_question(compile_, op, error)
         return None
-
-
-def _operand(tensor: torch.Tensor) -> Operand:
-    return Operand(
-        shape=seams.hints(tensor.shape),
-        stride=seams.hints(tensor.stride()),
-        dtype=str(tensor.dtype),
-        static=tuple(isinstance(size, int) for size in tensor.shape),
-    )
 
 
 Inductor = Callable[..., bool]

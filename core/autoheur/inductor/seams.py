@@ -19,6 +19,8 @@ from typing import Any
 
 import attrs
 
+from autoheur.types import Operand, Value
+
 OLDEST, NEWEST = (2, 11), (2, 14)
 """The torch versions that are supported, both included."""
 
@@ -127,6 +129,31 @@ def _hint(size: Any) -> int:
     if hasattr(symbolic_shapes, "optimization_hint"):
         return int(symbolic_shapes.optimization_hint(size))
     return int(size.node.hint)
+
+
+def operand(tensor: Any) -> Operand:
+    """A real, fake or symbolic tensor as far as a decision is concerned."""
+    return Operand(
+        shape=hints(tensor.shape),
+        stride=hints(tensor.stride()),
+        dtype=str(tensor.dtype),
+        static=tuple(isinstance(size, int) for size in tensor.shape),
+    )
+
+
+def flags(match: Any) -> dict[str, Value]:
+    """What the tensors of a product do not tell; ``match.kwargs`` holds the nodes ``mat1`` and ``mat2`` and factors."""
+    from torch._inductor.fx_passes.pad_mm import should_exclude_padding_time
+
+    found: dict[str, Value] = {
+        "prepadded_mat1": should_exclude_padding_time(match, "mat1"),
+        "prepadded_mat2": should_exclude_padding_time(match, "mat2"),
+        "using_tf32": uses_tf32(),
+    }
+    for factor in ("beta", "alpha"):
+        if isinstance(value := match.kwargs.get(factor), int | float):
+            found[factor] = value
+    return found
 
 
 def decided_without_measuring(op: Any, mat1: Any, mat2: Any) -> bool:
