@@ -11,7 +11,6 @@ import pytest
 
 import autoheur
 from autoheur.errors import InputError
-from autoheur.inductor import capturing
 from autoheur.inductor.capturing import capture, trace
 from autoheur.inductor.shapes import Shapes
 from autoheur.measure.shapes import read_shapes
