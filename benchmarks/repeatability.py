@@ -1,38 +1,73 @@
 """How well measurements repeat: the same problems, collected twice on this machine.
 
-    python benchmarks/repeatability.py [--operator pad_mm] [--problems 100] [--device cpu] [--seed 0]
+    python benchmarks/repeatability.py [--operator pad_mm] [--problems 300] [--device cpu] [--seed 0]
 
 Two collections agree on a problem when, for every choice, their medians lie no further apart than the noise that they
-stored with them: so many standard deviations of the repetitions (default 2; both collections' taken together). Also
-printed: how often both name the same winner, or the first one's winner is a tie with it.
+stored with them: so many standard deviations of the repetitions (default 2), both collections' taken together, as
+training estimates them. Quiet problems are those during whose batches the reference kernel was, both times, as quick as
+the quicker collection knows it. Also printed: how often both name the same winner, or their winners are a tie.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-import statistics
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from autoheur import default_registry
 from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.store import read_parquet
 from autoheur.measure.collection import collect
+from autoheur.measure.reference import is_quiet, undisturbed
+from autoheur.train.noise import spreads
 
-Times = dict[tuple[int, str], list[float]]
-"""(problem, choice) -> repetitions in milliseconds."""
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@attrs.frozen(eq=False)
+class Measured:
+    """P problems of C choices, in the order of their features: ``medians`` in milliseconds, ``inf`` where a choice
+    failed, ``spreads`` as standard deviations of logarithms (both P x C), and the reference kernel's times (ms) during
+    each problem's batch."""
+
+    medians: Floats
+    spreads: Floats
+    references: list[list[float]]
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Measured:
+        order = dataset.problems.with_row_index("").sort(dataset.problems.columns)[""].to_numpy()
+        found = dataset.rows.group_by("problem", "choice").agg(pl.col("time_ms").median())
+        medians = np.full((len(order), len(dataset.choices)), np.nan)
+        medians[found["problem"].to_numpy(), found["choice"].to_numpy()] = found["time_ms"].to_numpy()
+        batches = dataset.environment["batches"]
+        references = [batch["reference_ms"] for batch in batches for _ in range(batch["problems"])]
+        return cls(medians[order], spreads(dataset)[0][order], [references[problem] for problem in order])
+
+    def quiet(self, undisturbed_ms: float) -> Mask:
+        return np.array([is_quiet(times, undisturbed_ms) for times in self.references])
+
+    @property
+    def undisturbed_ms(self) -> float:
+        return undisturbed([time_ms for times in self.references for time_ms in times])
+
+    @property
+    def speedups(self) -> Floats:
+        """The logarithm of slowest over fastest choice, which is what a decision rests on (P)."""
+        lowest, highest = self.medians.min(axis=1), self.medians.max(axis=1)
+        speedups: Floats = np.log(highest / lowest)
+        return speedups
 
 
 @attrs.frozen
 class Comparison:
-    """What two collections of the same problems have in common; shares of problems.
-
-    ``quiet`` problems were measured both times while the reference kernel's time was as usual.
-    """
+    """What two collections of the same problems have in common; shares of problems."""
 
     problems: int
     agree: float
@@ -43,81 +78,38 @@ class Comparison:
     ratio_difference: float
 
 
-def repetitions(dataset: Dataset) -> Times:
-    """The repetitions of every choice on every problem."""
-    times: Times = {}
-    for problem, choice, time_ms in dataset.rows.iter_rows():
-        times.setdefault((problem, dataset.choices[choice]), []).append(time_ms)
-    return times
-
-
-def quiet_problems(dataset: Dataset) -> list[bool]:
-    """Whether each problem was measured in a quiet batch."""
-    return [batch["quiet"] for batch in dataset.environment["batches"] for _ in range(batch["problems"])]
-
-
-def spread(times: Sequence[float]) -> float:
-    """The relative standard deviation of repetitions; infinite where there is only one."""
-    return statistics.stdev(times) / statistics.fmean(times) if len(times) > 1 else math.inf
-
-
-def difference(one: Sequence[float], other: Sequence[float]) -> float:
-    """How far two medians lie apart, as a natural logarithm: 0.01 is one per cent. 0 where both failed."""
-    medians = statistics.median(one), statistics.median(other)
-    if math.inf in medians:
-        return 0.0 if medians[0] == medians[1] else math.inf
-    return abs(math.log(medians[0] / medians[1]))
-
-
-def within_noise(one: Sequence[float], other: Sequence[float], deviations: float) -> bool:
-    """Whether two medians lie no further apart than ``deviations`` of the repetitions' spreads, taken together."""
-    apart = difference(one, other)
-    return apart == 0 or apart <= deviations * math.hypot(spread(one), spread(other))
-
-
-def speedup(times: Times, problem: int, choices: Sequence[str]) -> float:
-    """The logarithm of slowest over fastest choice, which is what a decision rests on; 0 where one failed."""
-    medians = [statistics.median(times[problem, choice]) for choice in choices]
-    return 0.0 if math.inf in medians else math.log(max(medians) / min(medians))
-
-
-def winner(times: Times, problem: int, choices: Sequence[str]) -> str:
-    return min(choices, key=lambda choice: statistics.median(times[problem, choice]))
-
-
 def compare(first: Dataset, second: Dataset, deviations: float) -> Comparison:
-    """Compare two collections of the same problems in the same order."""
-    one, other = repetitions(first), repetitions(second)
-    problems = range(len(first.problems))
-    agree = [
-        all(within_noise(one[problem, choice], other[problem, choice], deviations) for choice in first.choices)
-        for problem in problems
-    ]
-    ratios = [
-        abs(speedup(one, problem, first.choices) - speedup(other, problem, first.choices)) for problem in problems
-    ]
-    same = []
-    for problem in problems:
-        winners = [winner(times, problem, first.choices) for times in (one, other)]
-        first_winner, second_winner = (one[problem, choice] for choice in winners)
-        same.append(winners[0] == winners[1] or within_noise(first_winner, second_winner, deviations))
-    calm = zip(quiet_problems(first), quiet_problems(second), strict=True)
-    quiet = [agreed for agreed, both in zip(agree, calm, strict=True) if all(both)]
+    """Compare two collections of the same problems."""
+    one, other = Measured.of(first), Measured.of(second)
+    both_failed = np.isinf(one.medians) & np.isinf(other.medians)
+    with np.errstate(invalid="ignore"):  # inf / inf
+        apart = np.where(both_failed, 0.0, np.abs(np.log(one.medians / other.medians)))
+        ratios = np.abs(one.speedups - other.speedups)
+    within = both_failed | (apart <= deviations * np.hypot(one.spreads, other.spreads))
+    agree: Mask = np.logical_and.reduce(within, axis=1)
+    undisturbed_ms = min(one.undisturbed_ms, other.undisturbed_ms)
+    quiet = one.quiet(undisturbed_ms) & other.quiet(undisturbed_ms)
+    rows = np.arange(len(agree))
+    winners = one.medians.argmin(axis=1), other.medians.argmin(axis=1)
+    tie = np.ones(len(agree), bool)
+    for measured in (one, other):
+        gap = np.abs(np.log(measured.medians[rows, winners[0]] / measured.medians[rows, winners[1]]))
+        tie &= gap <= deviations * np.hypot(*(measured.spreads[rows, winner] for winner in winners))
     return Comparison(
-        problems=len(problems),
-        agree=statistics.fmean(agree),
-        quiet=len(quiet),
-        agree_when_quiet=statistics.fmean(quiet) if quiet else math.nan,
-        same_winner=statistics.fmean(same),
-        median_difference=statistics.median(difference(one[key], other[key]) for key in one),
-        ratio_difference=statistics.median(ratios),
+        problems=len(agree),
+        agree=float(agree.mean()),
+        quiet=int(quiet.sum()),
+        agree_when_quiet=float(agree[quiet].mean()) if quiet.any() else float("nan"),
+        same_winner=float(((winners[0] == winners[1]) | tie).mean()),
+        median_difference=float(np.nanmedian(apart)),
+        ratio_difference=float(np.nanmedian(ratios)),
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Collect the same problems twice and compare.")
     parser.add_argument("--operator", default="pad_mm")
-    parser.add_argument("--problems", type=int, default=100)
+    parser.add_argument("--problems", type=int, default=300)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--deviations", type=float, default=2.0, help="how much of the noise medians may differ by")

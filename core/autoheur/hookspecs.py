@@ -96,8 +96,9 @@ class Hooks:
     ) -> Mapping[str, Callable[[], object]] | None:
         """Prepare one problem on ``device`` (torch's device type) and return, per choice, a callable that runs it once.
 
-        Timing, interleaving and statistics are autoheur's. A choice that cannot run may be left out, or raise when
-        called; it is recorded as failed.
+        Timing, interleaving and statistics are autoheur's. Called for every repetition, so that operands are made
+        anew and none stay in memory while other problems are measured: keep what takes long, such as a compiled
+        kernel. A choice that cannot run may be left out, or raise when called; it is recorded as failed.
 
         Example::
 

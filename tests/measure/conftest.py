@@ -12,11 +12,11 @@ import attrs
 import pytest
 
 from autoheur import registry
-from autoheur.measure.timers import Function, Repetition
+from autoheur.measure.timers import Function, Stopwatch
 from autoheur.operators import OperatorPlugin
 
 TINY = '''
-"""Problems are one number; measuring one leaves a line with the number and the worker in the file MEASURED."""
+"""Problems are one number; each turn of one leaves a line with the number and the worker in the file MEASURED."""
 
 import os
 import signal
@@ -62,12 +62,12 @@ class ToldTimer:
     def settings(self) -> dict[str, Any]:
         return {"timer": "told"}
 
-    def prepare(self, function: Function) -> Repetition:
-        def repetition() -> float:
-            time_ms = function()
-            return time_ms if isinstance(time_ms, float) else 1.0
+    def stopwatch(self) -> Stopwatch:
+        def time_ms(function: Function) -> float:
+            told = function()
+            return told if isinstance(told, float) else 1.0
 
-        return repetition
+        return time_ms
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ class Tiny:
         """(problem, process) of every measurement that was begun, in order."""
         file = self.folder / "measured"
         lines = file.read_text().splitlines() if file.exists() else []
-        return [(int(line.split()[0]), int(line.split()[1])) for line in lines]
+        return list(dict.fromkeys((int(line.split()[0]), int(line.split()[1])) for line in lines))
 
     def forget(self) -> None:
         (self.folder / "measured").unlink()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,13 +17,15 @@ from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.store import read_parquet
 from autoheur.errors import AutoheurError, InputError, PluginError
 from autoheur.fingerprint import Fingerprint
-from autoheur.measure import collection, session
+from autoheur.measure import collection, session, worker
 from autoheur.measure.collection import collect
-from autoheur.measure.engines import InProcess
+from autoheur.measure.engines import Event, Finished, InProcess, Started, Tell
 from autoheur.measure.interleaving import Effort
+from autoheur.measure.journal import Entry
 from autoheur.measure.reference import Reference
 from autoheur.measure.session import Progress
 from autoheur.measure.timers import Timer
+from autoheur.measure.worker import Job, Measurable, Outcome, Shard, Worker
 from autoheur.types import Feature, Problem
 
 
@@ -32,13 +36,18 @@ class ToyOperator:
     raw_features: Sequence[Feature] = (Feature("m", integer=True), Feature("scale"), Feature("kind", "categorical"))
 
     def __init__(self) -> None:
-        self.measured: list[int] = []
+        self.turns: list[int] = []
+
+    @property
+    def measured(self) -> list[int]:
+        """The problems that had a turn, in the order of their first."""
+        return list(dict.fromkeys(self.turns))
 
     def choices(self, problem: Problem | None = None) -> Sequence[str]:
         return ("slow", "quick")
 
     def benchmark(self, problem: Problem, device: str) -> Mapping[str, Callable[[], object]]:
-        self.measured.append(int(problem["m"]))
+        self.turns.append(int(problem["m"]))
         part = int(problem["m"]) / 1e12
         return {"slow": lambda: 2.0 + part, "quick": lambda: 1.0 + part}
 
@@ -81,6 +90,7 @@ def test_a_dataset_holds_every_repetition_the_device_and_the_environment(
     assert dataset.choices == ("slow", "quick")
     assert dataset.device.kind == "cpu"
     assert [str(dtype) for dtype in dataset.problems.dtypes] == ["Int64", "Float64", "String"]
+    assert toy.turns == toy.measured * 3
     assert times(dataset, 0, "quick") == [1.0 + numbers(dataset)[0] / 1e12] * 3
     described = dataset.environment["sessions"][0]
     assert described["torch"] == str(torch.__version__)
@@ -94,8 +104,9 @@ def test_a_dataset_holds_every_repetition_the_device_and_the_environment(
 def test_the_same_seed_gives_the_same_problems(toy: ToyOperator, told: Timer, tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         collect(toy, tmp_path / name, problems=4, seed=seed, timer=told)
-    assert toy.measured[:4] == toy.measured[4:8]
-    assert set(toy.measured[8:]).isdisjoint(toy.measured[:8])
+    first, again, other = (numbers(read_parquet(tmp_path / name)) for name in "abc")
+    assert first == again
+    assert set(other).isdisjoint(first)
 
 
 def test_resuming_a_finished_collection_measures_only_what_is_missing(
@@ -103,17 +114,18 @@ def test_resuming_a_finished_collection_measures_only_what_is_missing(
 ) -> None:
     collect(toy, tmp_path / "whole.parquet", problems=50, timer=told)
     whole = toy.measured
-    toy.measured = []
+    toy.turns.clear()
     out = tmp_path / "d.parquet"
     for problems in (3, 30, 50, 50):
         result = collect(toy, out, problems=problems, resume=True, timer=told)
         assert result.problems == problems
     assert result.measured == 0
-    assert toy.measured == whole, "each once, in the same order"
+    assert toy.measured == whole, "in the same order"
+    assert len(toy.turns) == 50 * 3, "each once"
     dataset = read_parquet(out)
     assert numbers(dataset) == whole
     assert len(dataset.rows) == 50 * 6
-    assert [batch["session"] for batch in dataset.environment["batches"]] == [0, 1, 1, 2]
+    assert [batch["session"] for batch in dataset.environment["batches"]] == [0, 1, 2]
     assert sum(batch["problems"] for batch in dataset.environment["batches"]) == 50
     assert len(dataset.environment["sessions"]) == 3
 
@@ -175,7 +187,7 @@ def test_a_time_budget_ends_a_collection_after_one_problem_at_least(
     toy: ToyOperator, told: Timer, out: Path, tmp_path: Path
 ) -> None:
     assert collect(toy, out, time_budget_s=1e-9, timer=told).measured == 1
-    result = collect(toy, tmp_path / "e.parquet", time_budget_s=0.3, timer=told)
+    result = collect(toy, tmp_path / "e.parquet", time_budget_s=1.0, timer=told)
     assert result.measured > 20
     assert len(read_parquet(tmp_path / "e.parquet").problems) == result.measured
 
@@ -185,7 +197,7 @@ def test_problems_from_a_source_are_measured_once_each(toy: ToyOperator, told: T
     seen: list[Progress] = []
     assert collect(toy, out, source=source, problems=2, timer=told).problems == 2
     result = collect(toy, out, source=source, resume=True, timer=told, progress=seen.append)
-    assert toy.measured == [4, 5, 6]
+    assert toy.turns == [4, 5, 4, 5, 4, 5, 6, 6, 6]
     assert (result.problems, result.measured) == (3, 1)
     assert [(progress.problems, progress.goal) for progress in seen] == [(3, 3)]
     assert collect(toy, out, source=source, resume=True, timer=told).measured == 0
@@ -230,7 +242,7 @@ def failing(toy: ToyOperator, monkeypatch: pytest.MonkeyPatch, fail: Callable[[P
 def test_a_failing_choice_is_recorded_and_collection_goes_on(
     toy: ToyOperator, told: Timer, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failing(toy, monkeypatch, lambda _problem: len(toy.measured) == 2)
+    failing(toy, monkeypatch, lambda problem: toy.measured.index(int(problem["m"])) == 1)
     result = collect(toy, out, problems=4, timer=told)
     dataset = read_parquet(out)
     assert (result.failed, dict(result.wins)) == (1, {"quick": 3, "slow": 1})
@@ -284,50 +296,136 @@ def told_reference(monkeypatch: pytest.MonkeyPatch, *answers: float | Exception)
 def test_batches_measured_on_a_noisy_machine_are_flagged(
     toy: ToyOperator, told: Timer, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "BATCH_PROBLEMS", 2)
-    told_reference(monkeypatch, 1.0, 1.05, 0.98, 1.4, 1.01, 1.0, 1.0)
-    result = collect(toy, out, problems=11, timer=told)
-    batches = read_parquet(out).environment["batches"]
-    assert [batch["quiet"] for batch in batches] == [True, True, False, False, True, True]
-    assert [batch["reference_ms"] for batch in batches][2] == [0.98, 1.4]
-    assert [batch["problems"] for batch in batches] == [2, 2, 2, 2, 2, 1]
-    assert (result.batches, result.noisy_batches) == (6, 2)
+    monkeypatch.setattr(session, "MOST_PROBLEMS", 2)
+    disturbed = [1.5, 1.6, 1.4, 1.5]
+    batches = [[1.0, 1.01, 0.99, 1.0], disturbed, [1.0, 1.3, 1.0, 1.05], disturbed, [1.0, 1.0, 1.5, 1.0]]
+    told_reference(monkeypatch, *itertools.chain(*batches))
+    result = collect(toy, out, problems=9, timer=told)
+    found = read_parquet(out).environment["batches"]
+    assert [batch["reference_ms"] for batch in found] == batches
+    assert [batch["quiet"] for batch in found] == [True, False, True, False, False]
+    assert [batch["problems"] for batch in found] == [2, 2, 2, 2, 1]
+    assert (result.batches, result.noisy_batches) == (5, 3)
+
+
+def test_the_first_repetitions_take_half_of_a_batchs_time_and_close_choices_the_other(
+    toy: ToyOperator, told: Timer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A turn takes a second, and the times are close."""
+    noise = itertools.cycle([1.0, 1.1, 1.05])
+    benchmark = toy.benchmark
+    monkeypatch.setattr(worker, "time", SimpleNamespace(monotonic=lambda: float(len(toy.turns))))
+    monkeypatch.setattr(
+        toy, "benchmark", lambda problem, device: dict.fromkeys(benchmark(problem, device), lambda: next(noise))
+    )
+    keys = tuple((m, 0.5, "x") for m in range(1, 41))
+    outcome = Worker(Job("toy", "cpu", Effort(first=3, most=15), told), toy, 1).measure(Shard(keys, 30.0))
+    assert [entry.key for entry in outcome.entries] == list(keys[:5])
+    assert outcome.rest == keys[5:]
+    assert [len(entry.times["quick"]) for entry in outcome.entries] == [6] * 5
+    assert len(outcome.reference_ms) == 1 + 6
+
+
+class PatientEngine:
+    """Four workers, of which one at a time takes all the time that it is given."""
+
+    in_process = False
+    workers = 4
+    settings: dict[str, Any] = {}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.shards: list[Shard] = []
+        self.events: list[Event] = []
+
+    def fingerprint(self, device: str) -> Fingerprint:
+        return Fingerprint("cpu", cores=1)
+
+    def start(self, job: Job, operator: Measurable, tell: Tell) -> None:
+        self.events.append(Started("1", self.fingerprint("cpu"), {}))
+
+    def wants(self) -> bool:
+        return not self.events
+
+    def submit(self, shard: Shard) -> None:
+        entries = tuple(Entry(key, {"slow": [2.0], "quick": [1.0]}, {}) for key in shard.keys)
+        self.shards.append(shard)
+        self.events.append(Finished("1", shard, Outcome(entries, (1.0,), ())))
+        self.now += shard.seconds
+
+    @property
+    def in_flight(self) -> int:
+        return len(self.events)
+
+    def wait(self) -> Event:
+        return self.events.pop()
+
+    def close(self) -> None:
+        pass
+
+
+def test_batches_last_longer_as_time_goes_by_and_are_smaller_near_the_goal(
+    toy: ToyOperator, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = PatientEngine()
+    for module in (collection, session):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: engine.now))
+    collect(toy, out, problems=1000, engine=engine)
+    assert [shard.seconds for shard in engine.shards[:7]] == [10.0, 10.0, 10.0, 10.0, 10.0, 12.5, 15.625]
+    assert max(shard.seconds for shard in engine.shards) == 30.0
+    sizes = [len(shard.keys) for shard in engine.shards]
+    assert sizes == [250, 188, 141, 106, 79, 59, 45, 33, 25, 20, 20, 20, 14]
+
+
+CUDA_ERROR = "CUDA error: an illegal memory access was encountered"
 
 
 def test_a_device_that_stops_working_ends_the_collection_and_its_culprit_is_not_tried_again(
     toy: ToyOperator, told: Timer, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(session, "MOST_PROBLEMS", 2)
     benchmark = toy.benchmark
 
-    def broken_from_the_third_on(problem: Problem, device: str) -> Mapping[str, Callable[[], object]]:
+    def broken_from_the_fourth_on(problem: Problem, device: str) -> Mapping[str, Callable[[], object]]:
         functions = benchmark(problem, device)
-        if len(toy.measured) >= 3:
-            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        if len(toy.measured) >= 4:
+            raise RuntimeError(CUDA_ERROR)
         return functions
 
-    monkeypatch.setattr(toy, "benchmark", broken_from_the_third_on)
+    monkeypatch.setattr(toy, "benchmark", broken_from_the_fourth_on)
     with monkeypatch.context() as patches:
-        told_reference(patches, 1.0, RuntimeError("CUDA error: an illegal memory access was encountered"))
+        told_reference(patches, *[1.0] * 5, RuntimeError(CUDA_ERROR))
         with pytest.raises(AutoheurError, match=r"stopped working .*illegal memory access") as raised:
             collect(toy, out, problems=10, timer=told)
-    culprit = toy.measured[2]
+    first, second, third, culprit = toy.measured
     assert str(culprit) in str(raised.value)
     dataset = read_parquet(out)
-    assert numbers(dataset) == toy.measured[:3]
-    assert times(dataset, 2, "slow") == [math.inf]
+    assert numbers(dataset) == [first, second, culprit], "the third lacks repetitions"
+    assert times(dataset, 2, "slow") == times(dataset, 2, "quick") == [math.inf]
     monkeypatch.setattr(toy, "benchmark", benchmark)
     result = collect(toy, out, problems=10, resume=True, timer=told)
     assert result.measured == 7
-    assert toy.measured.count(culprit) == 1
+    assert third in numbers(read_parquet(out))
+    assert toy.turns.count(culprit) == 1
 
 
-def test_an_interruption_keeps_all_but_the_problem_in_flight(
+def test_a_device_found_broken_without_a_failing_choice_blames_no_problem(
+    toy: ToyOperator, told: Timer, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told_reference(monkeypatch, *[1.0] * 3, RuntimeError(CUDA_ERROR))
+    with pytest.raises(AutoheurError, match=r"stopped working \(.*\); what was measured before is kept"):
+        collect(toy, out, problems=10, timer=told)
+    assert read_parquet(out).rows.get_column("time_ms").is_finite().all()
+    assert len(read_parquet(out).problems) == 10
+
+
+def test_an_interruption_keeps_what_had_its_first_repetitions(
     toy: ToyOperator, told: Timer, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     benchmark = toy.benchmark
 
     def interrupted(problem: Problem, device: str) -> Mapping[str, Callable[[], object]]:
-        if len(toy.measured) == 27:
+        if len(toy.turns) == 2 * 60 + 27:
             raise KeyboardInterrupt
         return benchmark(problem, device)
 
@@ -336,9 +434,10 @@ def test_an_interruption_keeps_all_but_the_problem_in_flight(
         result = collect(toy, out, problems=60, timer=told)
     assert result.interrupted
     assert (result.problems, result.measured) == (27, 27)
-    assert numbers(read_parquet(out)) == toy.measured
+    assert numbers(read_parquet(out)) == toy.measured[:27]
     assert not collect(toy, out, problems=60, resume=True, timer=told).interrupted
-    assert len(set(toy.measured)) == len(toy.measured) == 60
+    assert numbers(read_parquet(out)) == toy.measured
+    assert {toy.turns.count(number) for number in toy.measured[:27]} == {3}
 
 
 def test_an_interruption_before_anything_was_measured_leaves_nothing_behind(
@@ -383,7 +482,7 @@ def test_torchs_settings_are_pinned_while_measuring_and_restored(
 
     monkeypatch.setattr(toy, "benchmark", noting)
     collect(toy, out, problems=2, timer=told, engine=InProcess(threads + 1))
-    assert seen == [threads + 1] * 2
+    assert seen == [threads + 1] * 6
     assert (torch.get_num_threads(), torch.get_float32_matmul_precision()) == (threads, precision)
     assert read_parquet(out).environment["sessions"][0]["threads"] == threads + 1
 

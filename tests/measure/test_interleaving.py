@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
 import pytest
 
-from autoheur.measure.interleaving import Effort, measure
-from autoheur.measure.timers import Timer
+from autoheur.errors import PluginError
+from autoheur.measure.interleaving import Effort, Measurement
+from autoheur.measure.journal import Entry
+from autoheur.measure.timers import Function, Stopwatch, Timer
 
 
 def around(mean: float, spread: float, seed: int = 0) -> Callable[[], float]:
@@ -31,6 +34,18 @@ def script(*times: float | Exception) -> Callable[[], float]:
         return step
 
     return run
+
+
+def measure(
+    choices: Sequence[str], functions: Mapping[str, Function], timer: Timer, effort: Effort, turns: int | None = None
+) -> Entry:
+    """Measure a problem on its own, in a hurry after so many ``turns``."""
+    measurement = Measurement(choices, lambda: functions, timer, effort)
+    for turn in itertools.count():
+        if not measurement.wants_another_turn(hurry=turns is not None and turn >= turns):
+            return Entry((), measurement.times, measurement.failures)
+        measurement.turn()
+    raise AssertionError
 
 
 def test_few_repetitions_where_one_choice_is_clearly_ahead(told: Timer) -> None:
@@ -87,13 +102,52 @@ def test_drift_hits_all_choices_alike(told: Timer) -> None:
     assert orig == pytest.approx(pad)
 
 
-def test_a_problem_stops_at_its_time_limit_but_not_before_the_first_repetitions(told: Timer) -> None:
-    seconds = iter(range(0, 1000, 10))
+@pytest.mark.parametrize(("hurry_after", "turns"), [(0, 3), (2, 3), (4, 4)])
+def test_in_a_hurry_a_problem_has_its_first_repetitions_and_no_more(told: Timer, hurry_after: int, turns: int) -> None:
     functions = {"orig": around(1.0, 0.05, 1), "pad": around(1.0, 0.05, 2)}
-    measured = measure(
-        ("orig", "pad"), functions, told, Effort(first=3, most=15, seconds=15.0), clock=lambda: float(next(seconds))
-    )
-    assert [len(times) for times in measured.times.values()] == [4, 4]
+    measured = measure(("orig", "pad"), functions, told, Effort(first=3, most=15), turns=hurry_after)
+    assert [len(times) for times in measured.times.values()] == [turns, turns]
+
+
+def test_each_turn_has_operands_of_its_own(told: Timer) -> None:
+    prepared: list[list[float]] = []
+
+    def prepare() -> Mapping[str, Function]:
+        operands = [1.0 + len(prepared)]
+        prepared.append(operands)
+        return {"orig": lambda: operands[0], "pad": lambda: operands[0]}
+
+    measurement = Measurement(("orig", "pad"), prepare, told, Effort(first=3, most=3))
+    while measurement.wants_another_turn(hurry=False):
+        measurement.turn()
+    assert measurement.times == {"orig": [1.0, 2.0, 3.0], "pad": [1.0, 2.0, 3.0]}
+    assert len(prepared) == 3
+
+
+@pytest.mark.parametrize("turns_before", [0, 4])
+def test_where_operands_cannot_be_made_every_choice_has_failed(told: Timer, turns_before: int) -> None:
+    """Also those that were measured before: what is left of them would win unopposed."""
+    attempts = itertools.count()
+    a, b = around(1.0, 0.05, 1), around(1.0, 0.05, 2)
+
+    def prepare() -> Mapping[str, Function]:
+        if next(attempts) >= turns_before:
+            raise MemoryError("no room")
+        return {"a": a, "b": b, "hopeless": lambda: 9.0}
+
+    measurement = Measurement(("a", "b", "hopeless"), prepare, told, Effort())
+    while measurement.wants_another_turn(hurry=False):
+        measurement.turn()
+    assert measurement.failures == dict.fromkeys(("a", "b", "hopeless"), "MemoryError: no room")
+    assert set(itertools.chain(*measurement.times.values())) == {math.inf}
+
+
+def test_an_operator_that_breaks_the_contract_is_no_failure_of_a_choice(told: Timer) -> None:
+    def prepare() -> Mapping[str, Function]:
+        raise PluginError("wrong")
+
+    with pytest.raises(PluginError):
+        Measurement(("a",), prepare, told, Effort()).turn()
 
 
 @pytest.mark.parametrize(
@@ -116,15 +170,18 @@ def test_a_choice_that_fails_is_recorded_as_failed_and_the_other_goes_on(
     assert measured.winner == "orig"
 
 
-def test_a_choice_that_cannot_be_prepared_or_is_not_offered_has_failed() -> None:
+def test_a_choice_that_cannot_be_timed_or_is_not_offered_has_failed() -> None:
     class Picky:
         @property
         def settings(self) -> dict[str, Any]:
             return {}
 
-        def prepare(self, function: Callable[[], object]) -> Callable[[], float]:
-            function()
-            return lambda: 1.0
+        def stopwatch(self) -> Stopwatch:
+            def time_ms(function: Function) -> float:
+                function()
+                return 1.0
+
+            return time_ms
 
     measured = measure(("a", "b", "c"), {"a": script(MemoryError()), "b": lambda: 1.0}, Picky(), Effort())
     assert measured.failures == {"a": "MemoryError", "c": "the operator does not offer it for this problem"}

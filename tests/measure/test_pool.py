@@ -19,7 +19,7 @@ from autoheur import fingerprint
 from autoheur.dataset.store import read_parquet
 from autoheur.errors import AutoheurError, InputError
 from autoheur.fingerprint import Fingerprint
-from autoheur.measure import cores
+from autoheur.measure import cores, session
 from autoheur.measure.collection import CollectResult, collect
 from autoheur.measure.pool import Pool
 from autoheur.measure.session import Progress
@@ -107,8 +107,6 @@ def test_a_problem_that_kills_its_worker_every_time_is_kept_as_failed(
 def test_workers_that_die_one_after_the_other_end_the_collection(
     tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from autoheur.measure import session
-
     monkeypatch.setattr(session, "MOST_LOSSES_IN_A_ROW", 1)
     monkeypatch.setenv("TINY_DEADLY", "1,2")
     with pytest.raises(AutoheurError, match=r"2 workers in a row were lost, .*SIGKILL"):
@@ -119,6 +117,7 @@ def test_workers_that_die_one_after_the_other_end_the_collection(
 @needs_two_cores
 def test_ctrl_c_keeps_the_batches_that_were_done(tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TINY_SECONDS", "0.02")
+    monkeypatch.setattr(session, "MOST_PROBLEMS", 20)
 
     def interrupt(progress: Progress) -> None:
         if progress.measured == 40:

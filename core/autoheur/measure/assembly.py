@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from autoheur.dataset.summary import summarise
 from autoheur.errors import InputError
 from autoheur.measure.journal import Batch, Contents, Entry, Header
 from autoheur.measure.problems import Key
-from autoheur.measure.reference import is_quiet
+from autoheur.measure.reference import is_quiet, undisturbed
 
 MOST_FAILURES = 200
 """Reasons of failures kept in the environment; the failures themselves are all in the rows."""
@@ -112,7 +111,7 @@ def _environment(
     sessions: Sequence[dict[str, Any]], batches: Sequence[Batch], entries: Sequence[Entry]
 ) -> dict[str, Any]:
     """What is known of the measuring: sessions, batches with their quietness, and why choices failed."""
-    usual = usual_reference(batches)
+    undisturbed_ms = undisturbed_references(batches)
     return {
         "sessions": list(sessions),
         "batches": [
@@ -120,7 +119,7 @@ def _environment(
                 "session": batch.session,
                 "problems": len(batch.entries),
                 "reference_ms": list(batch.reference_ms),
-                "quiet": is_quiet(batch.reference_ms, usual[batch.session]),
+                "quiet": is_quiet(batch.reference_ms, undisturbed_ms[batch.session]),
             }
             for batch in batches
         ],
@@ -132,12 +131,12 @@ def _environment(
     }
 
 
-def usual_reference(batches: Sequence[Batch]) -> dict[int, float]:
-    """Session -> median of its reference times, in milliseconds."""
+def undisturbed_references(batches: Sequence[Batch]) -> dict[int, float]:
+    """Session -> its reference time when nothing disturbs, in milliseconds."""
     times: dict[int, list[float]] = {}
     for batch in batches:
         times.setdefault(batch.session, []).extend(batch.reference_ms)
-    return {session: statistics.median(each) for session, each in times.items()}
+    return {session: undisturbed(each) for session, each in times.items()}
 
 
 def _extend(before: dict[str, Any], problems: int, added: dict[str, Any]) -> dict[str, Any]:

@@ -84,8 +84,12 @@ class RayCluster:
             raise InputError(f"no Ray cluster at {address!r}: {_first_line(error)}") from None
 
     @property
+    def workers(self) -> int:
+        return self._workers or 1
+
+    @property
     def settings(self) -> dict[str, Any]:
-        return {"engine": "ray", "workers": self._workers, "ray": str(self._ray.__version__)}
+        return {"engine": "ray", "workers": self.workers, "ray": str(self._ray.__version__)}
 
     def fingerprint(self, device: str) -> Fingerprint:
         try:
@@ -136,7 +140,7 @@ class RayCluster:
         self._task = self._ray.remote(_measure).options(max_retries=0, **self._resources)
 
     def wants(self) -> bool:
-        return len(self._pending) < (self._workers or 1)
+        return len(self._pending) < self.workers
 
     def submit(self, shard: Shard) -> None:
         share = int(self._resources["num_cpus"])

@@ -52,11 +52,16 @@ Tell = Callable[[Entry], None]
 class Engine(Protocol):
     """Workers that measure shards side by side.
 
-    ``in_process`` engines tell of each problem as it is measured, and cannot replace a worker whose device broke down;
-    the others can.
+    ``in_process`` engines tell of each problem as it is done, and cannot replace a worker whose device broke down; the
+    others can.
     """
 
     in_process: bool
+
+    @property
+    def workers(self) -> int:
+        """How many workers measure at a time."""
+        ...
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -105,6 +110,7 @@ class InProcess:
     """The one worker that is this process; ``threads`` is torch's thread count while it measures."""
 
     in_process = True
+    workers = 1
 
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads
@@ -112,11 +118,11 @@ class InProcess:
         self._shards: list[Shard] = []
         self._worker: Worker | None = None
         self._start: Callable[[], Worker] | None = None
-        self._tell: Tell | None = None
+        self._tell: Tell = lambda _: None
 
     @property
     def settings(self) -> dict[str, Any]:
-        return {"engine": "local", "workers": 1}
+        return {"engine": "local", "workers": self.workers}
 
     def fingerprint(self, device: str) -> Fingerprint:
         return devices.device_fingerprint(device)

@@ -1,17 +1,17 @@
-"""Measures the choices of one problem, interleaved and with as many repetitions as it takes to tell them apart."""
+"""Measures problems in turns: choices interleaved, with as many repetitions as it takes to tell them apart."""
 
 from __future__ import annotations
 
 import gc
 import math
 import statistics
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import attrs
 
-from autoheur.measure.timers import Function, Repetition, Timer
+from autoheur.errors import PluginError
+from autoheur.measure.timers import Function, Stopwatch, Timer
 
 Times = dict[str, list[float]]
 
@@ -20,62 +20,93 @@ Times = dict[str, list[float]]
 class Effort:
     """How many repetitions a problem is worth.
 
-    Every choice gets ``first`` repetitions; those that may still be the best get more, up to ``most``, or until the
-    problem has taken ``seconds``. A choice is clearly behind the best when none of its repetitions was as quick as any
-    of the best's and the gap between the medians exceeds ``separation`` standard errors.
+    Every choice gets ``first`` repetitions; those that may still be the best get more, up to ``most``. A choice is
+    clearly behind the best when none of its repetitions was as quick as any of the best's and the gap between the
+    medians exceeds ``separation`` standard errors.
     """
 
     first: int = 3
     most: int = 15
-    seconds: float = 2.0
     separation: float = 4.0
 
 
-@attrs.frozen
-class Measured:
-    """What measuring one problem gave.
+class Measurement:
+    """One problem that is being measured, a turn at a time.
+
+    Others take their turns in between, so that the repetitions of a problem are seconds apart, and what comes and goes
+    on a machine shows in their spread. Each turn has operands of its own: none stay in memory while others are
+    measured, and what their place in memory does to the times shows as well.
 
     ``times`` holds, per choice, every repetition in milliseconds, in the order measured; a choice that failed has the
     one entry ``inf``, and ``failures`` says why.
     """
 
-    times: Times
-    failures: dict[str, str]
+    def __init__(
+        self, choices: Sequence[str], prepare: Callable[[], Mapping[str, Function]], timer: Timer, effort: Effort
+    ) -> None:
+        """``prepare`` makes the operands and returns what is to be timed, per choice."""
+        self._prepare = prepare
+        self._effort = effort
+        self._turns = 0
+        self.times: Times = {choice: [] for choice in choices}
+        self._stopwatches: dict[str, Stopwatch] = {choice: timer.stopwatch() for choice in choices}
+        self.failures: dict[str, str] = {}
 
-    @property
-    def winner(self) -> str | None:
-        """The choice with the smallest median; ``None`` where every choice failed."""
-        medians = {choice: statistics.median(times) for choice, times in self.times.items()}
-        best = min(medians, key=medians.__getitem__)
-        return best if medians[best] < math.inf else None
+    def turn(self) -> None:
+        """Time each choice that may still be the best once, every second turn in reverse order: drift hits all alike.
 
+        A choice that is not there, that raises, or whose time is not a positive finite number has failed; the others
+        go on. When the operands cannot be made, all have failed.
 
-def measure(
-    choices: Sequence[str],
-    functions: Mapping[str, Function],
-    timer: Timer,
-    effort: Effort,
-    clock: Callable[[], float] = time.monotonic,
-) -> Measured:
-    """Time the choices in turns, every second turn in reverse order, so that drift hits all of them alike.
+        Raises:
+            PluginError: preparing broke the contract.
+        """
+        contenders = self._contenders()
+        try:
+            functions = self._prepare()
+        except PluginError:
+            raise
+        except Exception as error:  # most often out of memory
+            self.give_up(describe(error))
+        else:
+            with _without_garbage_collection():
+                for choice in reversed(contenders) if self._turns % 2 else contenders:
+                    self._repeat(choice, functions.get(choice))
+        self._turns += 1
 
-    A choice that ``functions`` lacks, that raises, or whose time is not a positive finite number has failed; the
-    others go on. ``clock`` counts seconds.
-    """
-    problem = _Problem(timer)
-    end = clock() + effort.seconds
-    with _without_garbage_collection():
-        for choice in choices:
-            problem.prepare(choice, functions.get(choice))
-        for turn in range(effort.most):
-            contenders = list(problem.repetitions)
-            if turn >= effort.first:
-                contenders = undecided({choice: problem.times[choice] for choice in contenders}, effort.separation)
-                if len(contenders) < 2 or clock() > end:
-                    break
-            for choice in contenders if turn % 2 == 0 else reversed(contenders):
-                problem.repeat(choice)
-    return Measured({choice: problem.times[choice] for choice in choices}, problem.failures)
+    def wants_another_turn(self, *, hurry: bool) -> bool:
+        """Whether the choices have not had their first repetitions, or without ``hurry``, are not told apart yet."""
+        if self._turns < self._effort.first:
+            return bool(self._stopwatches)
+        return not hurry and self._turns < self._effort.most and len(self._contenders()) > 1
+
+    def give_up(self, reason: str) -> None:
+        """Count every choice that has not failed yet as failed."""
+        for choice in list(self._stopwatches):
+            self._fail(choice, reason)
+
+    def _contenders(self) -> list[str]:
+        times = {choice: self.times[choice] for choice in self._stopwatches}
+        return list(times) if self._turns < self._effort.first else undecided(times, self._effort.separation)
+
+    def _repeat(self, choice: str, function: Function | None) -> None:
+        if function is None:
+            self._fail(choice, "the operator does not offer it for this problem")
+            return
+        try:
+            time_ms = self._stopwatches[choice](function)
+        except Exception as error:
+            self._fail(choice, describe(error))
+            return
+        if 0 < time_ms < math.inf:
+            self.times[choice].append(time_ms)
+        else:
+            self._fail(choice, f"timed as {time_ms} ms")
+
+    def _fail(self, choice: str, reason: str) -> None:
+        self.times[choice] = [math.inf]
+        self.failures[choice] = reason
+        del self._stopwatches[choice]
 
 
 def undecided(times: Mapping[str, Sequence[float]], separation: float) -> list[str]:
@@ -94,42 +125,6 @@ def _clearly_behind(slow: Sequence[float], fast: Sequence[float], separation: fl
     gap = statistics.median(logs[0]) - statistics.median(logs[1])
     error = math.sqrt(sum(statistics.variance(log) / len(log) for log in logs)) if min(map(len, logs)) > 1 else math.inf
     return gap > separation * error
-
-
-class _Problem:
-    """The state of one problem: repetitions so far, and the choices that still run."""
-
-    def __init__(self, timer: Timer) -> None:
-        self.timer = timer
-        self.times: Times = {}
-        self.failures: dict[str, str] = {}
-        self.repetitions: dict[str, Repetition] = {}
-
-    def prepare(self, choice: str, function: Function | None) -> None:
-        self.times[choice] = []
-        if function is None:
-            self._fail(choice, "the operator does not offer it for this problem")
-            return
-        try:
-            self.repetitions[choice] = self.timer.prepare(function)
-        except Exception as error:
-            self._fail(choice, describe(error))
-
-    def repeat(self, choice: str) -> None:
-        try:
-            time_ms = self.repetitions[choice]()
-        except Exception as error:
-            self._fail(choice, describe(error))
-            return
-        if 0 < time_ms < math.inf:
-            self.times[choice].append(time_ms)
-        else:
-            self._fail(choice, f"timed as {time_ms} ms")
-
-    def _fail(self, choice: str, reason: str) -> None:
-        self.times[choice] = [math.inf]
-        self.failures[choice] = reason
-        self.repetitions.pop(choice, None)
 
 
 def describe(error: BaseException) -> str:

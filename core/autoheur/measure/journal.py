@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -57,20 +58,27 @@ class Header:
 
 @attrs.frozen
 class Entry:
-    """One measured problem; ``times`` in milliseconds, ``inf`` for a failed choice."""
+    """One measured problem; ``times`` in milliseconds, ``inf`` for a failed choice, of which ``failures`` say why."""
 
     key: Key
     times: dict[str, list[float]]
     failures: dict[str, str]
 
+    @property
+    def winner(self) -> str | None:
+        """The choice with the smallest median; ``None`` where every choice failed."""
+        medians = {choice: statistics.median(times) for choice, times in self.times.items()}
+        best = min(medians, key=medians.__getitem__)
+        return best if medians[best] < math.inf else None
+
 
 @attrs.frozen
 class Batch:
-    """Problems measured in a row by one session, and the reference kernel's times before and after them (ms)."""
+    """Problems measured together by one session, and the reference kernel's times before, along and after (ms)."""
 
     session: int
     entries: tuple[Entry, ...]
-    reference_ms: tuple[float, float]
+    reference_ms: tuple[float, ...]
 
 
 @attrs.frozen
@@ -233,8 +241,7 @@ def _batch_from_json(record: dict[str, Any]) -> Batch:
         )
         for entry in record["problems"]
     )
-    before, after = record["reference_ms"]
-    return Batch(record["session"], entries, (before, after))
+    return Batch(record["session"], entries, tuple(map(float, record["reference_ms"])))
 
 
 def _from_nulls(times: Sequence[float | None]) -> list[float]:

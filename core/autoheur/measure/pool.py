@@ -56,8 +56,12 @@ class Pool:
         self._job: Job | None = None
 
     @property
+    def workers(self) -> int:
+        return len(self._cores)
+
+    @property
     def settings(self) -> dict[str, Any]:
-        return {"engine": "local", "workers": len(self._cores)}
+        return {"engine": "local", "workers": self.workers}
 
     def fingerprint(self, device: str) -> Fingerprint:
         found = devices.device_fingerprint(device)
@@ -66,14 +70,14 @@ class Pool:
         if torch.device(device).index is not None:
             raise InputError(f"device {device!r} is one device; several workers need the kind alone, {found.kind}")
         try:
-            devices.device_fingerprint(f"{device}:{len(self._cores) - 1}")
+            devices.device_fingerprint(f"{device}:{self.workers - 1}")
         except InputError:
-            raise InputError(f"{len(self._cores)} workers need as many {device} devices; use fewer workers") from None
+            raise InputError(f"{self.workers} workers need as many {device} devices; use fewer workers") from None
         return found
 
     def start(self, job: Job, operator: Measurable, tell: Tell) -> None:
         self._job = job
-        self._members = [self._spawn(place) for place in range(len(self._cores))]
+        self._members = [self._spawn(place) for place in range(self.workers)]
 
     def _spawn(self, place: int) -> _Member:
         assert self._job is not None

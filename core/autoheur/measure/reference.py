@@ -11,9 +11,9 @@ import torch
 from autoheur.measure.timers import Timer
 
 QUIET_WITHIN = 0.1
-"""A reference time may differ from its session's median by this share before measurements count as noisy."""
+"""A batch's reference times may exceed the undisturbed one by this share on average before it counts as noisy."""
 
-REPETITIONS = 3
+REPETITIONS = 5
 
 
 @attrs.frozen
@@ -38,13 +38,23 @@ class Reference:
         self.kernel = CPU_KERNEL if torch.device(device).type == "cpu" else GPU_KERNEL
         shape = (self.kernel.size, self.kernel.size)
         left, right, out = (torch.ones(shape, dtype=self.kernel.dtype, device=device) for _ in range(3))
-        self._repetition = timer.prepare(lambda: torch.mm(left, right, out=out))
+        self._product = lambda: torch.mm(left, right, out=out)
+        self._stopwatch = timer.stopwatch()
 
     def time(self) -> float:
         """The median of a few repetitions, in milliseconds."""
-        return statistics.median(self._repetition() for _ in range(REPETITIONS))
+        return statistics.median(self._stopwatch(self._product) for _ in range(REPETITIONS))
 
 
-def is_quiet(before_and_after: Sequence[float], usual: float) -> bool:
-    """Whether the reference times around a batch are near the ``usual`` one, all in milliseconds."""
-    return all(abs(time / usual - 1) <= QUIET_WITHIN for time in before_and_after)
+def undisturbed(reference_ms: Sequence[float]) -> float:
+    """What the reference kernel takes when nothing disturbs: a tenth of its times are quicker, all in milliseconds.
+
+    Other programs and throttling only ever slow a kernel down, for most of a session maybe, so a mean or median of its
+    times would call the disturbed state usual.
+    """
+    return sorted(reference_ms)[len(reference_ms) // 10]
+
+
+def is_quiet(reference_ms: Sequence[float], undisturbed_ms: float) -> bool:
+    """Whether the reference times of a batch are near the undisturbed one."""
+    return statistics.fmean(abs(time / undisturbed_ms - 1) for time in reference_ms) <= QUIET_WITHIN

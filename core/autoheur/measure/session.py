@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import secrets
 import time
 from collections import Counter, deque
@@ -12,17 +13,20 @@ from typing import Any
 import attrs
 
 from autoheur.errors import AutoheurError, InputError
-from autoheur.measure.assembly import usual_reference
+from autoheur.measure.assembly import undisturbed_references
 from autoheur.measure.engines import Engine, Event, Finished, Lost, Started
-from autoheur.measure.interleaving import Measured
 from autoheur.measure.journal import Batch, Entry, Journal
 from autoheur.measure.problems import Key, as_problem
 from autoheur.measure.reference import is_quiet
-from autoheur.measure.worker import Job, Measurable, Outcome, Shard, all_failed
+from autoheur.measure.worker import Job, Measurable, Outcome, Shard
 
-BATCH_PROBLEMS = 20
-BATCH_SECONDS = 5.0
-"""A batch, which is what a kill can lose, ends after as many problems or as much time, whichever comes first."""
+SHORTEST_BATCH_S, LONGEST_BATCH_S = 10.0, 30.0
+BATCH_SHARE = 0.25
+"""A batch, which is what a kill can lose, takes about this share of the time spent before, within these limits: the
+longer it is, the further apart are the repetitions of a problem, and the more of the machine's moods they see."""
+
+FEWEST_PROBLEMS, MOST_PROBLEMS = 20, 300
+"""Problems per batch. Near a goal there are fewer, so that all workers are done at about the same time."""
 
 MOST_LOSSES = 2
 """Workers that a batch may cost before its problems are tried one by one; one that costs yet another has failed."""
@@ -79,6 +83,7 @@ class Session:
     _again: deque[Shard] = attrs.field(factory=deque)
     _hopeless: list[Entry] = attrs.field(factory=list)
     _submitted: int = 0
+    _taken: int = 0
     _losses_in_a_row: int = 0
 
     def run(self, upcoming: Iterator[Key], environment: dict[str, Any]) -> None:
@@ -112,15 +117,23 @@ class Session:
         return True
 
     def _next_shard(self, upcoming: Iterator[Key]) -> Shard | None:
-        left = BATCH_SECONDS
+        elapsed = time.monotonic() - self.start
+        seconds = min(max(SHORTEST_BATCH_S, BATCH_SHARE * elapsed), LONGEST_BATCH_S)
         if self.budget_s is not None:
-            left = min(left, self.start + self.budget_s - time.monotonic())
-        if self.interrupted or (left <= 0 and self._submitted):
+            seconds = min(seconds, self.budget_s - elapsed)
+        if self.interrupted or (seconds <= 0 and self._submitted):
             return None
         if self._again:
-            return attrs.evolve(self._again.popleft(), seconds=left)
-        keys = tuple(itertools.islice(upcoming, BATCH_PROBLEMS))
-        return Shard(keys, left) if keys else None
+            return attrs.evolve(self._again.popleft(), seconds=seconds)
+        keys = tuple(itertools.islice(upcoming, self._batch_size()))
+        self._taken += len(keys)
+        return Shard(keys, seconds) if keys else None
+
+    def _batch_size(self) -> int:
+        if self.goal is None:
+            return MOST_PROBLEMS
+        share = math.ceil((self.goal - self.earlier - self._taken) / self.engine.workers)
+        return min(max(FEWEST_PROBLEMS, share), MOST_PROBLEMS)
 
     def _handle(self, event: Event) -> None:
         match event:
@@ -149,13 +162,13 @@ class Session:
         if outcome.breakdown is None:
             self._losses_in_a_row = 0
         elif self.engine.in_process:
-            probably = ""
-            if outcome.entries:
-                culprit = as_problem(outcome.entries[-1].key, self.operator.raw_features)
-                probably = f", probably on {culprit}"
+            where = ""
+            if outcome.culprit is not None:
+                problem = as_problem(outcome.culprit, self.operator.raw_features)
+                where = f" on {problem}, which resuming leaves out"
             raise AutoheurError(
-                f"device {self.job.device!r} stopped working ({outcome.breakdown}){probably}; "
-                "what was measured before is kept, and resuming leaves that problem out"
+                f"device {self.job.device!r} stopped working ({outcome.breakdown}){where}; "
+                "what was measured before is kept"
             )
         else:
             self._count_loss(worker, outcome.breakdown)
@@ -175,8 +188,8 @@ class Session:
 
     def _give_up(self, key: Key, reason: str) -> None:
         choices = self.operator.choices(as_problem(key, self.operator.raw_features))
-        failed = all_failed(choices, f"the worker was lost: {reason}")
-        self._hopeless.append(Entry(key, failed.times, failed.failures))
+        failures = dict.fromkeys(choices, f"the worker was lost: {reason}")
+        self._hopeless.append(Entry(key, {choice: [math.inf] for choice in choices}, failures))
         self._count(self._hopeless[-1])
 
     def _count_loss(self, worker: str, reason: str) -> None:
@@ -188,20 +201,18 @@ class Session:
                 "what was measured before is kept"
             )
 
-    def _keep(self, session: int, entries: tuple[Entry, ...], reference_ms: tuple[float, float]) -> None:
+    def _keep(self, session: int, entries: tuple[Entry, ...], reference_ms: tuple[float, ...]) -> None:
         batch = Batch(session, (*entries, *self._hopeless), reference_ms)
         self._hopeless.clear()
         self.journal.append(batch)
         self.batches.append(batch)
 
     def _count(self, entry: Entry) -> None:
-        measured = Measured(entry.times, entry.failures)
         self.measured += 1
-        self.failed += len(measured.failures)
-        good = [times for choice, times in measured.times.items() if choice not in measured.failures]
-        self.repetitions += sum(map(len, good))
-        if measured.winner is not None:
-            self.wins[measured.winner] += 1
+        self.failed += len(entry.failures)
+        self.repetitions += sum(len(times) for choice, times in entry.times.items() if choice not in entry.failures)
+        if entry.winner is not None:
+            self.wins[entry.winner] += 1
         if self.progress is not None:
             self.progress(
                 Progress(
@@ -218,5 +229,5 @@ class Session:
 
     @property
     def noisy_batches(self) -> int:
-        usual = usual_reference(self.batches)
-        return sum(not is_quiet(batch.reference_ms, usual[batch.session]) for batch in self.batches)
+        undisturbed_ms = undisturbed_references(self.batches)
+        return sum(not is_quiet(batch.reference_ms, undisturbed_ms[batch.session]) for batch in self.batches)

@@ -11,18 +11,22 @@ from typing import Any, Protocol
 import attrs
 
 Function = Callable[[], object]
-Repetition = Callable[[], float]
-"""Times one repetition and returns milliseconds per call."""
+Stopwatch = Callable[[Function], float]
+"""Times one repetition of a function and returns milliseconds per call. What the function raises passes through.
+
+The functions given to one stopwatch do the same on operands made anew: what their first repetition tells, such as how
+many calls a repetition takes, holds for the next ones.
+"""
 
 
 class Timer(Protocol):
-    """Prepares functions for timing. ``settings`` is stored with the measurements; plain JSON data."""
+    """Makes stopwatches. ``settings`` is stored with the measurements; plain JSON data."""
 
     @property
     def settings(self) -> dict[str, Any]: ...
 
-    def prepare(self, function: Function) -> Repetition:
-        """Warm a function up and return what times one repetition of it. What the function raises passes through."""
+    def stopwatch(self) -> Stopwatch:
+        """A stopwatch for one choice of one problem."""
         ...
 
 
@@ -41,13 +45,24 @@ class CpuTimer:
     def settings(self) -> dict[str, Any]:
         return {"timer": "cpu", "min_run_ms": self.min_run_ms}
 
-    def prepare(self, function: Function) -> Repetition:
-        function()  # the first call may create primitives, threads and memory pools
+    def stopwatch(self) -> Stopwatch:
+        calls = 0
+
+        def time_ms(function: Function) -> float:
+            nonlocal calls
+            function()  # the first call may create primitives, threads and memory pools, and faults operands in
+            calls = calls or self._calls(function)
+            return self._run(function, calls) / calls
+
+        return time_ms
+
+    def _calls(self, function: Function) -> int:
+        """How often to call the function in one repetition."""
         count = 1
         while (elapsed := self._run(function, count)) < self.min_run_ms:
             needed = math.ceil(1.1 * count * self.min_run_ms / elapsed) if elapsed > 0 else 0
             count = min(max(needed, count + 1), 100 * count)
-        return lambda: self._run(function, count) / count
+        return count
 
     def _run(self, function: Function, count: int) -> float:
         start = self.clock()
@@ -73,11 +88,17 @@ class GpuTimer:
     def settings(self) -> dict[str, Any]:
         return {"timer": "do_bench", **attrs.asdict(self)}
 
-    def prepare(self, function: Function) -> Repetition:
-        function()  # loads modules and lets libraries choose their kernel
-        if _run_once(function) >= self.slow_ms:
-            return lambda: _run_once(function)
-        return lambda: self._bench(function)
+    def stopwatch(self) -> Stopwatch:
+        measure: Stopwatch | None = None
+
+        def time_ms(function: Function) -> float:
+            nonlocal measure
+            if measure is None:
+                function()  # loads modules and lets libraries choose their kernel
+                measure = _run_once if _run_once(function) >= self.slow_ms else self._bench
+            return measure(function)
+
+        return time_ms
 
     def _bench(self, function: Function) -> float:
         from triton.testing import do_bench

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ import attrs
 from autoheur.errors import PluginError
 from autoheur.fingerprint import Fingerprint
 from autoheur.measure import devices
-from autoheur.measure.interleaving import Effort, Measured, describe, measure
+from autoheur.measure.interleaving import Effort, Measurement, describe
 from autoheur.measure.journal import Entry
 from autoheur.measure.problems import Key, as_problem
 from autoheur.measure.reference import Reference
@@ -49,7 +49,7 @@ class Job:
 
 @attrs.frozen
 class Shard:
-    """Problems to measure in a row, at least one and no new one after ``seconds``.
+    """Problems to measure together, at least one, in about ``seconds``.
 
     ``losses`` counts the workers that were lost while they measured it.
     """
@@ -63,14 +63,16 @@ class Shard:
 class Outcome:
     """What became of a shard: problems measured, and the ``rest``, which was not.
 
-    ``reference_ms`` are the reference kernel's times before and after. ``breakdown`` says how the device stopped
-    working; the last of ``entries`` is then the problem that probably broke it. ``interrupted`` is for Ctrl-C.
+    ``reference_ms`` are the reference kernel's times before, and after each time that all had a turn. ``breakdown``
+    says how the device stopped working, and ``culprit`` on which problem, where that is known; it is kept as failed, so
+    that it is not tried again. ``interrupted`` is for Ctrl-C.
     """
 
     entries: tuple[Entry, ...]
-    reference_ms: tuple[float, float]
+    reference_ms: tuple[float, ...]
     rest: tuple[Key, ...]
     breakdown: str | None = None
+    culprit: Key | None = None
     interrupted: bool = False
 
 
@@ -88,7 +90,6 @@ class Worker:
         self._timer = job.timer or timer_for(job.device)
         self._effort = job.effort
         self._reference = Reference(self._timer, job.device)
-        self._latest: float | None = None
         self.environment: dict[str, Any] = {
             **devices.environment(job.device, threads),
             "timer": self._timer.settings,
@@ -96,63 +97,75 @@ class Worker:
             "reference": str(self._reference.kernel),
         }
 
-    def measure(self, shard: Shard, tell: Callable[[Entry], None] | None = None) -> Outcome:
-        """Measure a shard, and ``tell`` each problem as it is done.
+    def measure(self, shard: Shard, tell: Callable[[Entry], None] = lambda _: None) -> Outcome:
+        """Measure a shard, whose problems take turns, and ``tell`` each problem that is done.
 
-        The reference kernel is timed after it; where that fails, the device is broken. The problem that broke it is
-        kept as failed, so that it is not tried again; those after it are not kept, since their failures say nothing
-        about them.
+        No new problem is begun when the first repetitions of those begun will take half of the shard's time; the other
+        half is for those whose choices are close.
+
+        The reference kernel is timed along, and after each failure; where that fails, the device is broken. What
+        has not had its first repetitions then, or at Ctrl-C, is part of the rest.
 
         Raises:
             PluginError: the operator breaks the contract.
         """
-        entries: list[Entry] = []
+        begun: dict[Key, Measurement] = {}
+        done: dict[Key, Entry] = {}
+        reference_ms: list[float] = []
+        suspect: Key | None = None
         breakdown, interrupted = None, False
-        end = time.monotonic() + shard.seconds
-        before = self._latest or math.inf
+
+        def settle(hurry: bool) -> None:
+            for key, measurement in begun.items():
+                if key not in done and not measurement.wants_another_turn(hurry=hurry):
+                    done[key] = Entry(key, measurement.times, measurement.failures)
+                    tell(done[key])
+
         try:
-            before = self._latest = self._latest or self._reference.time()
-            for key in shard.keys:
-                if entries and time.monotonic() >= end:
+            reference_ms.append(self._reference.time())
+            start = time.monotonic()
+            for suspect in shard.keys:
+                if begun and time.monotonic() >= start + shard.seconds / 2 / self._effort.first:
                     break
-                entries.append(self._measure(key))
-                if tell is not None:
-                    tell(entries[-1])
-            self._latest = self._reference.time()
+                begun[suspect] = self._begin(suspect)
+                self._turn(begun[suspect])
+            while True:
+                suspect = None
+                reference_ms.append(self._reference.time())
+                settle(hurry=time.monotonic() >= start + shard.seconds)
+                if len(done) == len(begun):
+                    break
+                for suspect in [key for key in begun if key not in done]:
+                    self._turn(begun[suspect])
         except KeyboardInterrupt:
             interrupted = True
         except PluginError:
             raise
         except Exception as error:
             breakdown = describe(error)
-            # Nothing runs on a broken device: its work ends in problems of which every choice failed.
-            last_good = max(
-                (i for i, entry in enumerate(entries) if len(entry.failures) < len(entry.times)), default=-1
-            )
-            del entries[last_good + 2 :]
-        rest = shard.keys[len(entries) :]
-        return Outcome(tuple(entries), (before, self._latest or before), rest, breakdown, interrupted)
+            if suspect is not None:
+                begun[suspect].give_up(f"the device stopped working: {breakdown}")
+        if interrupted or breakdown is not None:
+            settle(hurry=True)
+        entries = tuple(done[key] for key in begun if key in done)
+        rest = tuple(key for key in shard.keys if key not in done)
+        return Outcome(entries, tuple(reference_ms), rest, breakdown, suspect if breakdown else None, interrupted)
 
-    def _measure(self, key: Key) -> Entry:
+    def _begin(self, key: Key) -> Measurement:
         problem = as_problem(key, self.operator.raw_features)
         choices = self.operator.choices(problem)
-        try:
-            functions = self.operator.benchmark(problem, self.device)
-        except PluginError:
-            raise
-        except Exception as error:  # most often out of memory: no choice can run
-            measured = all_failed(choices, describe(error))
-        else:
-            unknown = [choice for choice in functions if choice not in choices]
-            if unknown:
-                raise PluginError(f"operator {self.operator.name!r} benchmarks {unknown[0]!r}, none of its choices")
-            measured = measure(choices, functions, self._timer, self._effort)
-            del functions  # the operands must be gone before memory is released and the next ones come
-        if measured.failures:
+        return Measurement(choices, partial(self._prepare, problem, choices), self._timer, self._effort)
+
+    def _prepare(self, problem: Problem, choices: Sequence[str]) -> Mapping[str, Callable[[], object]]:
+        functions = self.operator.benchmark(problem, self.device)
+        unknown = [choice for choice in functions if choice not in choices]
+        if unknown:
+            raise PluginError(f"operator {self.operator.name!r} benchmarks {unknown[0]!r}, none of its choices")
+        return functions
+
+    def _turn(self, measurement: Measurement) -> None:
+        failed = len(measurement.failures)
+        measurement.turn()
+        if len(measurement.failures) > failed:
             devices.release_memory(self.device)
-        return Entry(key, measured.times, measured.failures)
-
-
-def all_failed(choices: Sequence[str], reason: str) -> Measured:
-    """A problem of which no choice could be measured."""
-    return Measured({choice: [math.inf] for choice in choices}, dict.fromkeys(choices, reason))
+            self._reference.time()

@@ -27,14 +27,14 @@ _MAD_TO_STD = 1.4826
 _MEDIAN_VARIANCE = math.pi / 2
 
 
-def standard_errors(dataset: Dataset) -> Floats:
-    """The standard error of the logarithm of each median time: problems x choices, NaN where nothing was measured.
+def spreads(dataset: Dataset) -> tuple[Floats, NDArray[np.int64]]:
+    """The standard deviation of the logarithms of a choice's repetitions, and their count: both problems x choices.
 
-    0.01 says that a median is known to about 1 %. The scale of the noise comes from the median absolute deviation of
-    the logarithms, which a few interrupted repetitions do not move, or with fewer than five repetitions from their
-    standard deviation. Few repetitions may agree by chance, so a small scale is drawn towards the one typical of the
-    dataset (as in Smyth, Statistical Applications in Genetics and Molecular Biology 2004), but a large one is believed.
-    The median of normal values has pi/2 times the variance of their mean.
+    0.01 says that repetitions differ by about 1 %; NaN and 0 where nothing was measured. The scale of the noise comes
+    from the median absolute deviation, which a few interrupted repetitions do not move, or with fewer than five
+    repetitions from the standard deviation. Few repetitions may agree by chance, so a small scale is drawn towards the
+    one typical of the dataset (as in Smyth, Statistical Applications in Genetics and Molecular Biology 2004), but a
+    large one is believed.
     """
     shape = (len(dataset.problems), len(dataset.choices))
     log = pl.col("time_ms").log()
@@ -48,16 +48,27 @@ def standard_errors(dataset: Dataset) -> Floats:
         )
     )
     where = (found["problem"].to_numpy(), found["choice"].to_numpy())
-    count = found["count"].to_numpy().astype(np.float64)
+    count = found["count"].to_numpy().astype(np.int64)
     std = found["std"].cast(pl.Float64).fill_null(math.nan).to_numpy()
     scale = np.where(count >= _ROBUST_COUNT, _MAD_TO_STD * found["mad"].to_numpy(), std)
     several = count > 1
     typical = float(np.median(scale[several] ** 2)) if several.any() else 0.0
     own = np.where(several, count - 1, 0.0)
     squared = np.where(several, scale, 0.0) ** 2
-    variance = np.maximum(squared, (own * squared + PRIOR * typical) / (own + PRIOR))
-    errors = np.full(shape, np.nan)
-    errors[where] = np.sqrt(_MEDIAN_VARIANCE * variance / count)
+    spread, counts = np.full(shape, np.nan), np.zeros(shape, np.int64)
+    spread[where] = np.sqrt(np.maximum(squared, (own * squared + PRIOR * typical) / (own + PRIOR)))
+    counts[where] = count
+    return spread, counts
+
+
+def standard_errors(dataset: Dataset) -> Floats:
+    """The standard error of the logarithm of each median time: problems x choices, NaN where nothing was measured.
+
+    0.01 says that a median is known to about 1 %. The median of normal values has pi/2 times the variance of their
+    mean.
+    """
+    spread, counts = spreads(dataset)
+    errors: Floats = spread * np.sqrt(_MEDIAN_VARIANCE / np.maximum(counts, 1))
     return errors
 
 
