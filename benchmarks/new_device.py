@@ -17,13 +17,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from autoheur import default_registry
+from autoheur.dataset import grouping
+from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.store import read_parquet
 from autoheur.measure import devices
 from autoheur.types import Problem
 
 PROBLEMS = 20
 """Problems that decisions and benchmarks are timed on."""
+
+MARGINS = (1.1, 2.0)
+"""How much quicker than the next one a choice must be, to be counted apart."""
 
 CALLS = 1000
 """Decisions in a row that are timed together: one takes microseconds."""
@@ -118,7 +125,12 @@ def _found(folder: Path, operator: str) -> dict[str, Any]:
             dataset = read_parquet(path)
             batches = dataset.environment["batches"]
             quiet = sum(batch["problems"] for batch in batches if batch["quiet"])
-            facts[name] = {"problems": len(dataset.problems), "rows": len(dataset.rows), "quiet_problems": quiet}
+            facts[name] = {
+                "problems": len(dataset.problems),
+                "rows": len(dataset.rows),
+                "quiet_problems": quiet,
+                "wins": wins(dataset),
+            }
     rows = {}
     if (path := folder / f"{operator}-train.json").exists():
         rows["autoheur"] = next(row for row in _rows(path) if row["chosen"] and row["dataset"] == "test")
@@ -128,6 +140,20 @@ def _found(folder: Path, operator: str) -> dict[str, Any]:
     if (path := folder / f"{operator}-times.json").exists():
         facts["times"] = json.loads(path.read_text())
     return facts
+
+
+def wins(dataset: Dataset) -> dict[str, list[float]]:
+    """Choice -> on which share of the problems it was quickest, and by more than each of :data:`MARGINS`."""
+    medians = grouping.statistics(dataset).median_ms
+    times = np.sort(np.where(np.isfinite(medians), medians, np.inf), axis=1)
+    best = np.where(np.isfinite(medians), medians, np.inf).argmin(axis=1)
+    works = np.isfinite(times[:, 0])
+    with np.errstate(invalid="ignore"):
+        margin = np.where(works, times[:, 1] / times[:, 0], 0.0)
+    return {
+        choice: [float(((best == position) & works & (margin > least)).mean()) for least in (1.0, *MARGINS)]
+        for position, choice in enumerate(dataset.choices)
+    }
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -141,6 +167,11 @@ def _table(facts: Mapping[str, Any]) -> list[str]:
         for name in ("learn", "held-out")
         if name in facts
     ]
+    if "learn" in facts:
+        margins = ", ".join(f"by more than {margin:g} x" for margin in MARGINS)
+        for choice, shares in facts["learn"]["wins"].items():
+            quickest = ", ".join(f"{share:.1%}" for share in shares)
+            lines.append(f"- {choice} is quickest on {quickest} (at all, {margins})")
     if "times" in facts:
         spent = facts["times"]
         tuning = "-" if spent["autotuning_ms"] is None else f"{spent['autotuning_ms']:.1f} ms"

@@ -6,7 +6,7 @@ import copy
 import functools
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from autoheur import fingerprint
@@ -163,7 +163,8 @@ class Registry:
         """Decide one problem on ``device`` (default: the device of this machine).
 
         Raises:
-            InputError: there is no such operator, or the problem's names are not the operator's raw features.
+            InputError: there is no such operator, the problem is no mapping, its names are not the operator's raw
+                features, or a value is of the wrong kind.
         """
         try:
             heuristic = self._selected[operator, device]
@@ -171,7 +172,11 @@ class Registry:
             heuristic = self._select(operator, device)
         if heuristic is None:
             return self._no_heuristic(operator, problem, device)
-        if problem.keys() != heuristic.names:
+        try:
+            agrees = problem.keys() == heuristic.names
+        except AttributeError:
+            agrees = False
+        if not agrees:
             raise InputError(_name_error(operator, problem, heuristic.artifact.raw_features))
         try:
             choice, reason, confidence = heuristic.function(problem)
@@ -183,8 +188,8 @@ class Registry:
 
     def _no_heuristic(self, operator: str, problem: Problem, device: Fingerprint | None) -> Decision:
         plugin = self.operators.get(operator)
-        if plugin and set(problem) != {feature.name for feature in plugin.raw_features}:
-            raise InputError(_name_error(operator, problem, plugin.raw_features))
+        if plugin and (error := _name_error(operator, problem, plugin.raw_features)):
+            raise InputError(error)
         here = (device or fingerprint.current()).label()
         known = ", ".join(sorted({heuristic.device.label() for heuristic in self.heuristics(operator)}))
         detail = f"no heuristic for {here}" + (f" (there are some for {known})" if known else "")
@@ -212,9 +217,11 @@ def _compiles(heuristic: Heuristic) -> bool:
         return False
 
 
-def _name_error(operator: str, problem: Problem, features: Sequence[Feature]) -> str:
+def _name_error(operator: str, problem: Problem, features: Sequence[Feature]) -> str | None:
+    if not isinstance(problem, Mapping):
+        return f"{operator}: a problem is a mapping of raw features to values, not {problem!r}"
     difference = check_names(list(problem), [feature.name for feature in features])
-    return f"{operator}: {difference}"
+    return difference and f"{operator}: {difference}"
 
 
 def _value_error(problem: Problem, artifact: Artifact, error: Exception) -> str:

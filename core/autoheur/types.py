@@ -136,5 +136,5 @@ def check_names(given: Sequence[str], expected: Sequence[str]) -> str | None:
     if missing:
         parts.append(f"missing {', '.join(missing)}")
     if unknown:
-        parts.append(f"unknown {', '.join(unknown)}")
+        parts.append(f"unknown {', '.join(map(str, unknown))}")
     return f"{'; '.join(parts)} (expected exactly: {', '.join(expected)})"

@@ -172,6 +172,8 @@ def test_bad_decide_arguments_are_one_clear_error(run: Run, arguments: tuple[str
         (["codegen", "nobody"], "no heuristic of that name (known: "),
         (["codegen", "pad_mm_a100", "--target", "cobol"], "cobol"),
         (["codegen", "pad_mm_a100", "--out", "no/such/folder/x.py"], "cannot write"),
+        (["train", "nothing.parquet", "--out", "no/such/folder/h.json"], "h.json: cannot write: No such file"),
+        (["capture", "--out", "no/such/folder/s.csv", "--", "false"], "s.csv: cannot write: No such file"),
         (["install", "LOG"], "not JSON"),
         (["uninstall", "nobody"], "no artifact 'nobody' is installed"),
         (["import", "LOG"], "--out"),

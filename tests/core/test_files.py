@@ -9,7 +9,7 @@ import pytest
 
 from autoheur.dataset.reading import read
 from autoheur.errors import InputError
-from autoheur.files import write_text
+from autoheur.files import check_writable, write_text
 
 
 @pytest.fixture
@@ -24,6 +24,17 @@ def test_a_device_or_pipe_is_not_replaced_by_a_file(pipe: Path) -> None:
         write_text(pipe, "text")
     assert pipe.is_fifo()
     assert os.listdir(pipe.parent) == ["pipe"]
+
+
+def test_whether_a_file_can_be_written_is_found_out_without_touching_it(pipe: Path, tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("kept")
+    check_writable(tmp_path / "new")
+    check_writable(tmp_path / "kept")
+    for path, message in ((pipe, "regular"), (tmp_path, "folder"), (tmp_path / "nowhere" / "x", "No such file")):
+        with pytest.raises(InputError, match=f"cannot write: .*{message}"):
+            check_writable(path)
+    assert sorted(os.listdir(tmp_path)) == ["kept", "pipe"]
+    assert (tmp_path / "kept").read_text() == "kept"
 
 
 def test_a_link_stays_and_what_it_names_is_replaced(tmp_path: Path) -> None:

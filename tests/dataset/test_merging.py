@@ -121,3 +121,27 @@ def test_combining_keeps_the_parts_too(a: Dataset, b: Dataset) -> None:
         *merge([a, b]).parts,
         *combine([a, b]).environment["parts"][:1],
     ]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda parts: parts[0].update(measurements=10**12),
+        lambda parts: parts[0].update(measurements=-1),
+        lambda parts: parts[0].update(measurements="5"),
+        lambda parts: parts[0].pop("environment"),
+        lambda parts: parts[0].update(environment=[]),
+        lambda parts: parts[0].update(sources=[{"name": 1, "sha256": "x"}]),
+        lambda parts: parts[0].update(device="GPU"),
+        lambda parts: parts.append(None),
+        lambda parts: parts.clear(),
+    ],
+)
+def test_a_description_of_parts_that_does_not_fit_the_rows_is_damage(
+    a: Dataset, b: Dataset, tmp_path: Path, damage: Callable[[Any], object]
+) -> None:
+    together = stored(merge([a, b]).dataset, tmp_path / "ab.parquet")
+    damage(together.environment["parts"])
+    write_parquet(together, tmp_path / "damaged.parquet")
+    with pytest.raises(InputError, match=r"damaged\.parquet: the dataset's metadata is damaged \("):
+        read_parquet(tmp_path / "damaged.parquet")

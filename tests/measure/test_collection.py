@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -201,6 +202,16 @@ def test_problems_from_a_source_are_measured_once_each(toy: ToyOperator, told: T
     assert (result.problems, result.measured) == (3, 1)
     assert [(progress.problems, progress.goal) for progress in seen] == [(3, 3)]
     assert collect(toy, out, source=source, resume=True, timer=told).measured == 0
+
+
+def test_what_a_dataset_cannot_take_the_place_of_is_refused_before_anything_is_measured(
+    toy: ToyOperator, told: Timer, out: Path
+) -> None:
+    os.mkfifo(out)
+    with pytest.raises(InputError, match="cannot write: not a regular file"):
+        collect(toy, out, problems=1, timer=told, resume=True)
+    assert not toy.turns
+    assert [path.name for path in out.parent.iterdir()] == [out.name]
 
 
 def test_a_sampler_that_has_nothing_new_ends_the_collection(

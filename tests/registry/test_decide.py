@@ -145,6 +145,19 @@ def test_missing_and_unknown_names_are_one_error_with_the_expected_ones(build: B
         assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("given", [None, ["rows", "dtype"], "rows"])
+def test_what_is_no_mapping_is_no_problem(build: Build, given: Any) -> None:
+    for registry in (build(learned("shipped", "fast")), build()):
+        with pytest.raises(InputError, match="a problem is a mapping of raw features to values, not "):
+            registry.decide("sort_rows", given, GPU)
+
+
+def test_a_name_that_is_no_text_is_an_unknown_one(build: Build) -> None:
+    for registry in (build(learned("shipped", "fast")), build()):
+        with pytest.raises(InputError, match=r"missing dtype; unknown 7 \(expected exactly: rows, dtype\)"):
+            registry.decide("sort_rows", {"rows": 1, 7: "x"}, GPU)  # type: ignore[dict-item]
+
+
 def test_a_value_of_a_wrong_type_is_an_error_that_names_the_feature(build: Build) -> None:
     with pytest.raises(InputError, match="rows must be a number, not 'many'"):
         build(learned("shipped", "fast")).decide("sort_rows", problem("many"), GPU)

@@ -12,6 +12,7 @@ import click
 
 from autoheur.cli.output import console, json_option, print_json, print_table, table
 from autoheur.errors import InputError
+from autoheur.files import check_writable
 
 _STDERR = 2
 
@@ -34,6 +35,7 @@ def capture(out: Path, as_json: bool, command: tuple[str, ...]) -> int:
     """
     from autoheur.inductor.shapes import read_parts, write_shapes
 
+    check_writable(out)
     with tempfile.TemporaryDirectory(prefix="autoheur-capture-") as folder:
         code = _run(command, as_json, {**os.environ, "AUTOHEUR_CAPTURE": folder})
         shapes = read_parts(Path(folder))

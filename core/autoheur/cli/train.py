@@ -15,6 +15,7 @@ from autoheur.cli.data import PATH, strict_option
 from autoheur.cli.heuristics import find_artifact
 from autoheur.cli.output import console, json_option, number, print_json, print_table, status_console, table
 from autoheur.errors import InputError, PluginError
+from autoheur.files import check_writable
 from autoheur.heuristic import artifact as artifact_files
 from autoheur.registry import default_registry
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from autoheur.operators import OperatorPlugin
     from autoheur.train.drawing import Sampler
     from autoheur.train.evaluation import Row
+    from autoheur.train.examples import Filter
     from autoheur.train.search import Progress
 
 AUTO = "auto"
@@ -86,6 +88,8 @@ def train(
     from autoheur.train.training import TrainRequest
     from autoheur.train.training import train as run
 
+    if out is not None:
+        check_writable(out)
     registry = default_registry()
     operator, paths = split_operator(arguments, registry.operator_names())
     method = protocols.get(protocol or protocols.DEFAULT)
@@ -254,24 +258,36 @@ def evaluate(
 
     Measurements of DATA are filtered as they were in training; those of --eval sets are taken as they are.
     """
-    from autoheur.train.examples import UNFILTERED
-    from autoheur.train.judging import evaluate_artifact
+    from autoheur.train.judging import apply
 
-    if not data and not evals:
-        raise InputError("evaluate: name at least one dataset, as DATA or as --eval NAME=DATA")
     loaded = find_artifact(artifact, default_registry())
-    datasets: dict[str, Dataset] = {}
-    for path, dataset in zip(data, read_data(data, strict), strict=True):
-        name = path.name.split(".")[0]
-        datasets[name if name not in datasets else str(path)] = dataset
-    named = read_named(evals, strict)
-    rows = evaluate_artifact(loaded, datasets, tolerance)
-    rows += evaluate_artifact(loaded, named, tolerance, UNFILTERED)
-    print_notes([*datasets.values(), *named.values()])
+    datasets = named_datasets("evaluate", data, evals, strict)
+    rows = [apply(loaded, dataset, rule).judge(loaded, name, tolerance) for name, dataset, rule in datasets]
+    print_notes([dataset for _, dataset, _ in datasets])
     if as_json:
         print_json({"artifact": artifact, "rows": [row.to_dict() for row in rows]})
     else:
         print_rows(rows)
+
+
+def named_datasets(
+    command: str, data: Sequence[Path], evals: Sequence[str], strict: bool
+) -> list[tuple[str, Dataset, Filter | None]]:
+    """What ``command`` is to judge on, with names: DATA, filtered as in training, and --eval sets, taken as they are.
+
+    Raises:
+        InputError: there is none, or see :func:`read_named`.
+    """
+    from autoheur.train.examples import UNFILTERED
+
+    if not data and not evals:
+        raise InputError(f"{command}: name at least one dataset, as DATA or as --eval NAME=DATA")
+    named: dict[str, Dataset] = {}
+    for path, dataset in zip(data, read_data(data, strict), strict=True):
+        name = path.name.split(".")[0]
+        named[name if name not in named else str(path)] = dataset
+    further = read_named(evals, strict)
+    return [*((*item, None) for item in named.items()), *((*item, UNFILTERED) for item in further.items())]
 
 
 COLUMNS = (

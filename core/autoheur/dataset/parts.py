@@ -44,6 +44,25 @@ def describe_parts(dataset: Dataset) -> list[Part]:
     return [{**part, "metadata": dataset.metadata} if dataset.metadata else part]
 
 
+def check_parts(dataset: Dataset) -> None:
+    """Hold what a dataset says of its parts to its rows.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError: they do not agree, or it is no description of parts.
+    """
+    parts = dataset.environment.get(PARTS)
+    if parts is None:
+        return
+    for part in parts:
+        from_dict(part["device"])
+        origins(part)
+        if not all(isinstance(source["name"], str) for source in part["sources"]) or part["measurements"] < 0:
+            raise ValueError(f"a part of {part['measurements']} measurements from {part['sources']}")
+    total = sum(part["measurements"] for part in parts)
+    if total != len(dataset.rows):
+        raise ValueError(f"parts of {total} measurements in all, of {len(dataset.rows)}")
+
+
 def origins(part: Mapping[str, Any]) -> set[str]:
     """What tells that two parts hold the same measurements: their files' digests, and the sessions that measured."""
     sessions = part["environment"].get("sessions", ())

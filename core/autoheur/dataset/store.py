@@ -22,6 +22,7 @@ from polars.io.plugins import register_io_source
 
 from autoheur import fingerprint
 from autoheur.dataset.dataset import PROBLEM_DTYPES, ROW_DTYPES, Dataset
+from autoheur.dataset.parts import check_parts
 from autoheur.dataset.problems import ProblemTable, distinct_rows
 from autoheur.dataset.summary import summarise
 from autoheur.errors import InputError
@@ -117,7 +118,7 @@ def read_parquet(path: str | os.PathLike[str]) -> Dataset:
         problems, rows = _read_rows(source, empty)
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{source}: a damaged Parquet file ({_first_line(error)})") from None
-    return attrs.evolve(
+    dataset = attrs.evolve(
         empty,
         problems=problems,
         rows=rows,
@@ -125,6 +126,11 @@ def read_parquet(path: str | os.PathLike[str]) -> Dataset:
         sources=empty.sources or (source,),
         sha256=empty.sha256 or (digest,),
     )
+    try:
+        check_parts(dataset)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _damaged(source, error) from None
+    return dataset
 
 
 def _parse_description(source: str, text: str | None) -> Dataset:
@@ -159,7 +165,11 @@ def _parse_description(source: str, text: str | None) -> Dataset:
             environment=dict(data["environment"]),
         )
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise InputError(f"{source}: the dataset's metadata is damaged ({type(error).__name__}: {error})") from None
+        raise _damaged(source, error) from None
+
+
+def _damaged(source: str, error: Exception) -> InputError:
+    return InputError(f"{source}: the dataset's metadata is damaged ({type(error).__name__}: {error})")
 
 
 def _check_texts(what: str, texts: Any) -> None:

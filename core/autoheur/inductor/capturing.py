@@ -22,6 +22,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from autoheur.files import check_writable
 from autoheur.inductor import attachment, seams
 from autoheur.inductor.shapes import Shape, Shapes, to_line, write_shapes
 from autoheur.inductor.snapshot import OPERATORS
@@ -48,8 +49,10 @@ def capture(path: str | os.PathLike[str] | None = None) -> Iterator[Shapes]:
     ends with an exception. What was compiled before the block is not compiled again, so not recorded.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: the file cannot be written; found out at the beginning.
     """
+    if path is not None:
+        check_writable(path)
     shapes: Shapes = Counter()
     with _lock:
         _sinks.append(shapes.update)

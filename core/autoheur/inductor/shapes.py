@@ -88,4 +88,7 @@ def _write_parquet(rows: Sequence[dict[str, Any]], columns: Iterable[str], path:
         raise InputError(f"{path}: writing Parquet needs polars; install autoheur-core[train], or write CSV") from None
     table = pl.DataFrame([{name: row.get(name) for name in (OPERATOR, COUNT, *columns)} for row in rows])
     with replacing(path) as temporary:
-        table.write_parquet(temporary)
+        try:
+            table.write_parquet(temporary)
+        except pl.exceptions.PolarsError as error:  # what polars makes of a full disk
+            raise InputError(f"{path}: cannot write: {error}") from None

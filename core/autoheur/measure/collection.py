@@ -15,6 +15,7 @@ import attrs
 from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.store import read_parquet, write_parquet
 from autoheur.errors import InputError, PluginError
+from autoheur.files import check_writable
 from autoheur.fingerprint import Fingerprint
 from autoheur.measure import assembly
 from autoheur.measure.engines import Engine, InProcess
@@ -86,6 +87,7 @@ def collect(
     """
     start = time.monotonic()
     _check_limits(problems, time_budget_s, source)
+    check_writable(out)
     journal_path = out.with_name(f"{out.name}.journal")
     if not resume:
         _refuse_existing(out, journal_path)

@@ -25,6 +25,9 @@ BATCH_SHARE = 0.25
 """A batch, which is what a kill can lose, takes about this share of the time spent before, within these limits: the
 longer it is, the further apart are the repetitions of a problem, and the more of the machine's moods they see."""
 
+LEAST_BATCH_S = 2.0
+"""What is left of a time budget must be this much for another batch."""
+
 FEWEST_PROBLEMS, MOST_PROBLEMS = 20, 300
 """Problems per batch. Near a goal there are fewer, so that all workers are done at about the same time."""
 
@@ -121,7 +124,7 @@ class Session:
         seconds = min(max(SHORTEST_BATCH_S, BATCH_SHARE * elapsed), LONGEST_BATCH_S)
         if self.budget_s is not None:
             seconds = min(seconds, self.budget_s - elapsed)
-        if self.interrupted or (seconds <= 0 and self._submitted):
+        if self.interrupted or (seconds < LEAST_BATCH_S and self._submitted):
             return None
         if self._again:
             return attrs.evolve(self._again.popleft(), seconds=seconds)
