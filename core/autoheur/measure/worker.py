@@ -94,7 +94,7 @@ class Worker:
             **devices.environment(job.device, threads),
             "timer": self._timer.settings,
             "effort": attrs.asdict(job.effort),
-            "reference": str(self._reference.kernel),
+            "reference": self._reference.kernel,
         }
 
     def measure(self, shard: Shard, tell: Callable[[Entry], None] = lambda _: None) -> Outcome:
