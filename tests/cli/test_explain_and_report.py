@@ -184,6 +184,19 @@ def test_a_report_has_the_figures_of_evaluate_in_all_and_by_group(
     assert "<svg" in out.read_text()
 
 
+def test_what_a_heuristic_was_learned_from_is_no_test_of_it(
+    run: Run, artifact: Path, log: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text(log.read_text() + "500,a,0.5,slow,1.0\n")
+    out = tmp_path / "r.html"
+    for data, learned_from in ((log, True), (other, False)):
+        note = "the heuristic was learned from these measurements"
+        assert (note in run("evaluate", artifact, data).err) is learned_from
+        run("report", artifact, data, "--out", out)
+        assert (note in out.read_text()) is learned_from
+
+
 def test_the_trade_off_passes_through_the_decisions_that_are_made(run: Run, artifact: Path, log: Path) -> None:
     from autoheur.dataset.reading import read
     from autoheur.train.reporting import report_on

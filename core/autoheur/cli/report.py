@@ -13,7 +13,7 @@ import click
 from autoheur.cli.data import out_option, strict_option
 from autoheur.cli.heuristics import find_artifact
 from autoheur.cli.output import console, json_option, number, print_json
-from autoheur.cli.train import COLUMNS, eval_option, named_datasets, print_notes, tolerance_option
+from autoheur.cli.train import COLUMNS, LEARNED_FROM, eval_option, named_datasets, print_notes, tolerance_option
 from autoheur.files import check_writable, write_text
 from autoheur.heuristic.artifact import Artifact
 from autoheur.registry import default_registry
@@ -28,6 +28,7 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
 table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; display: block; overflow-x: auto; }
 th, td { border-bottom: 1px solid #8885; padding: 0.2rem 0.8rem 0.2rem 0; text-align: left; vertical-align: top; }
+th:first-child, td:first-child { white-space: nowrap; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 svg { max-width: 100%; height: auto; } svg text { font-size: 12px; fill: currentColor; }
 svg line, svg polyline { stroke: currentColor; fill: none; } .grid { opacity: 0.2; }
@@ -87,10 +88,12 @@ def _page(artifact: Artifact, sections: Sequence[Section], tolerance: float) -> 
     )
     for section in sections:
         yield f"<h2>{escape(section.row.dataset)}</h2>\n"
+        if section.learned_from:
+            yield f"<p>Mind that {LEARNED_FROM}.</p>\n"
         yield from _trade_off(section, artifact.policy.threshold)
         for feature, rows in section.groups.items():
             yield f"<h3>By {escape(feature)}</h3>\n"
-            yield from _figures(feature, rows)
+            yield from _figures(feature, rows, leave_out=("threshold", "max_wrong_speedup", "gmean_wrong_speedup"))
         yield f"<h3>Worst decisions</h3>\n{'' if section.mistakes else '<p>None is wrong.</p>'}"
         if section.mistakes:
             yield from _mistakes(section.mistakes)
@@ -117,9 +120,10 @@ def _facts(artifact: Artifact) -> Iterator[tuple[str, str]]:
     yield "date", str(provenance.get("date", "unknown"))
 
 
-def _figures(first: str, rows: Sequence[Row]) -> Iterator[str]:
-    cells = ([row.dataset, *(_cell(row.to_dict()[key]) for key, _ in COLUMNS)] for row in rows)
-    yield from _table((first, *(header for _, header in COLUMNS)), cells, numbers_from=1)
+def _figures(first: str, rows: Sequence[Row], leave_out: Sequence[str] = ()) -> Iterator[str]:
+    columns = [(key, header) for key, header in COLUMNS if key not in leave_out]
+    cells = ([row.dataset, *(_cell(row.to_dict()[key]) for key, _ in columns)] for row in rows)
+    yield from _table((first, *(header for _, header in columns)), cells, numbers_from=1)
     ranked = [row for row in rows if row.recall_at and row.regret_at]
     if ranked:
         lines = (
@@ -172,7 +176,7 @@ def _table(headers: Sequence[str], lines: Iterable[Sequence[str]], numbers_from:
     yield "</table>\n"
 
 
-WIDTH, HEIGHT, LEFT, BOTTOM = 640, 280, 60, 40
+WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 640, 280, 60, 20, 40
 
 
 def _trade_off(section: Section, threshold: float) -> Iterator[str]:
@@ -184,7 +188,7 @@ def _trade_off(section: Section, threshold: float) -> Iterator[str]:
     highest = max(step.wrong for step in steps) or 1 / section.row.total
 
     def x(share: float) -> float:
-        return LEFT + share * (WIDTH - LEFT - 10)
+        return LEFT + share * (WIDTH - LEFT - RIGHT)
 
     def y(share: float) -> float:
         return HEIGHT - BOTTOM - share / highest * (HEIGHT - BOTTOM - 10)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 AUTO = "auto"
 """The learner that stands for all there are."""
 
+LEARNED_FROM = "the heuristic was learned from these measurements, so expect it to do worse on others"
+
 eval_option = click.option(
     "--eval", "evals", multiple=True, metavar="NAME=DATA", help="Judge on this further dataset too; repeatable."
 )
@@ -258,12 +260,13 @@ def evaluate(
 
     Measurements of DATA are filtered as they were in training; those of --eval sets are taken as they are.
     """
-    from autoheur.train.judging import apply
+    from autoheur.train.judging import apply, learned_from
 
     loaded = find_artifact(artifact, default_registry())
     datasets = named_datasets("evaluate", data, evals, strict)
     rows = [apply(loaded, dataset, rule).judge(loaded, name, tolerance) for name, dataset, rule in datasets]
-    print_notes([dataset for _, dataset, _ in datasets])
+    notes = [f"{name}: {LEARNED_FROM}" for name, dataset, _ in datasets if learned_from(loaded, dataset)]
+    print_notes([dataset for _, dataset, _ in datasets], notes)
     if as_json:
         print_json({"artifact": artifact, "rows": [row.to_dict() for row in rows]})
     else:

@@ -49,6 +49,16 @@ class Applied:
         )
 
 
+def learned_from(artifact: Artifact, dataset: Dataset) -> bool:
+    """Whether the artifact says that it was learned from files of this dataset: what it makes of it is no test then."""
+    try:
+        parts = artifact.provenance["datasets"].values()
+        digests = {digest for part in parts for file in part for digest in file["sha256"]}
+    except (KeyError, TypeError, AttributeError):  # provenance is free-form
+        return False
+    return not digests.isdisjoint(dataset.sha256)
+
+
 def evaluate_artifact(
     artifact: Artifact, datasets: Mapping[str, Dataset], tolerance: float = 1.05, rule: Filter | None = None
 ) -> list[Row]:

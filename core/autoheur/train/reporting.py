@@ -11,7 +11,7 @@ from autoheur.dataset.dataset import Dataset
 from autoheur.heuristic.artifact import Artifact
 from autoheur.train.evaluation import Row, decide_all
 from autoheur.train.examples import Filter
-from autoheur.train.judging import Applied, apply
+from autoheur.train.judging import Applied, apply, learned_from
 from autoheur.train.noise import too_slow
 from autoheur.types import Value
 
@@ -49,9 +49,11 @@ class Mistake:
 
 @attrs.frozen
 class Section:
-    """The report on one dataset. ``groups`` holds, per categorical feature, the figures of each category's problems."""
+    """The report on one dataset. ``groups`` holds, per categorical feature, the figures of each category's problems;
+    ``learned_from`` says that the dataset is no test, since the heuristic was learned from it."""
 
     row: Row
+    learned_from: bool
     steps: tuple[Step, ...]
     groups: dict[str, tuple[Row, ...]]
     mistakes: tuple[Mistake, ...]
@@ -68,6 +70,7 @@ def report_on(
     applied = apply(artifact, dataset, rule)
     return Section(
         row=applied.judge(artifact, name, tolerance),
+        learned_from=learned_from(artifact, dataset),
         steps=tuple(_steps(artifact, applied, tolerance)),
         groups=dict(_groups(artifact, applied, tolerance)),
         mistakes=tuple(_mistakes(artifact, applied, mistakes)),
