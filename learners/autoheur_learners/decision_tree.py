@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import attrs
 
@@ -15,8 +15,6 @@ from autoheur_learners.sklearn_trees import convert
 from autoheur_learners.targets import Aim
 
 _RULES = {"max_leaf_nodes": rules.whole_or_none(2), "min_samples_leaf": rules.whole(1)}
-
-_GRID = {"max_leaf_nodes": (64,), "min_samples_leaf": (10,)}
 
 
 @attrs.frozen
@@ -32,10 +30,7 @@ class DecisionTree:
 
     name = "decision_tree"
     description = "one tree that predicts what each choice gains and loses"
-
-    @property
-    def grid(self) -> Mapping[str, Sequence[Any]]:
-        return _GRID
+    grid: ClassVar[Mapping[str, Sequence[Any]]] = {"max_leaf_nodes": (64,), "min_samples_leaf": (10,)}
 
     @property
     def statistic(self) -> Literal["ratio", "score"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import attrs
 import numpy as np
@@ -25,12 +25,6 @@ _RULES = {
 _MEASURED_WEIGHT = 2.0
 """What a measured problem weighs beside a drawn one."""
 
-_GRID = {
-    "max_leaf_nodes": (64,),
-    "min_samples_leaf": (20,),
-    "drawn": (20000,),
-}
-
 
 @attrs.frozen
 class DistilledTree:
@@ -46,10 +40,11 @@ class DistilledTree:
 
     name = "distilled_tree"
     description = "one compact tree fitted to the scores of extra_trees"
-
-    @property
-    def grid(self) -> Mapping[str, Sequence[Any]]:
-        return _GRID
+    grid: ClassVar[Mapping[str, Sequence[Any]]] = {
+        "max_leaf_nodes": (64,),
+        "min_samples_leaf": (20,),
+        "drawn": (20000,),
+    }
 
     @property
     def statistic(self) -> Literal["ratio", "score"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import attrs
 
@@ -21,13 +21,6 @@ _RULES = {
     "max_features": rules.number(0, 1, above=True),
 }
 
-_GRID = {
-    "n_estimators": (50,),
-    "max_leaf_nodes": (128,),
-    "min_samples_leaf": (3,),
-    "max_features": (0.8,),
-}
-
 
 @attrs.frozen
 class ExtraTrees:
@@ -41,10 +34,12 @@ class ExtraTrees:
 
     name = "extra_trees"
     description = "an ensemble of randomised trees that predict what each choice gains and loses"
-
-    @property
-    def grid(self) -> Mapping[str, Sequence[Any]]:
-        return _GRID
+    grid: ClassVar[Mapping[str, Sequence[Any]]] = {
+        "n_estimators": (50,),
+        "max_leaf_nodes": (128,),
+        "min_samples_leaf": (3,),
+        "max_features": (0.8,),
+    }
 
     @property
     def statistic(self) -> Literal["ratio", "score"]:
