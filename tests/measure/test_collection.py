@@ -388,6 +388,19 @@ def test_batches_last_longer_as_time_goes_by_and_are_smaller_near_the_goal(
     assert sizes == [250, 188, 141, 106, 79, 59, 45, 33, 25, 20, 20, 20, 14]
 
 
+def test_the_end_of_a_time_budget_is_no_batch_of_its_own(
+    toy: ToyOperator, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few problems would take their turns there, in a row."""
+    engine = PatientEngine()
+    for module in (collection, session):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: engine.now))
+    collect(toy, out, time_budget_s=26.5, engine=engine)
+    assert [shard.seconds for shard in engine.shards] == [10.0, 10.0, 6.5]
+    collect(toy, out, time_budget_s=11.9, engine=engine, resume=True)
+    assert [shard.seconds for shard in engine.shards[3:]] == [10.0]
+
+
 CUDA_ERROR = "CUDA error: an illegal memory access was encountered"
 
 
