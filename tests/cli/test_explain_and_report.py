@@ -236,6 +236,23 @@ def test_hostile_names_are_text_in_a_report(run: Run, log: Path, tmp_path: Path)
     assert "&lt;script&gt;" in out.read_text()
 
 
+@pytest.mark.parametrize(
+    "provenance",
+    [
+        {},
+        {"datasets": [1], "parameters": "x", "learner": ["a"], "protocol": 5},
+        {"datasets": {"train": [1]}, "parameters": {"<b>": 1}, "date": {}},
+        {"datasets": {"train": [{"sha256": [[1]]}]}},
+    ],
+)
+def test_provenance_is_free_form(
+    run: Run, artifact: Path, log: Path, tmp_path: Path, provenance: dict[str, Any]
+) -> None:
+    artifacts.write(attrs.evolve(artifacts.read(artifact), provenance=provenance), artifact)
+    assert run("evaluate", artifact, log, "--json").json()["rows"]
+    assert run("report", artifact, log, "--out", tmp_path / "r.html").code == 0
+
+
 def test_a_report_needs_data_and_a_place(run: Run, artifact: Path, log: Path) -> None:
     assert "report: name at least one dataset" in run("report", artifact, "--out", "r.html").error()
     assert "cannot write: No such file" in run("report", artifact, log, "--out", "no/such/r.html").error()

@@ -382,8 +382,8 @@ def test_batches_last_longer_as_time_goes_by_and_are_smaller_near_the_goal(
     for module in (collection, session):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: engine.now))
     collect(toy, out, problems=1000, engine=engine)
-    assert [shard.seconds for shard in engine.shards[:7]] == [10.0, 10.0, 10.0, 10.0, 10.0, 12.5, 15.625]
-    assert max(shard.seconds for shard in engine.shards) == 30.0
+    assert [shard.seconds for shard in engine.shards[:7]] == [10.0, 10.0, 10.0, 15.0, 22.5, 33.75, 50.625]
+    assert max(shard.seconds for shard in engine.shards) == 60.0
     sizes = [len(shard.keys) for shard in engine.shards]
     assert sizes == [250, 188, 141, 106, 79, 59, 45, 33, 25, 20, 20, 20, 14]
 

@@ -20,15 +20,15 @@ from autoheur.measure.problems import Key, as_problem
 from autoheur.measure.reference import is_quiet
 from autoheur.measure.worker import Job, Measurable, Outcome, Shard
 
-SHORTEST_BATCH_S, LONGEST_BATCH_S = 10.0, 30.0
-BATCH_SHARE = 0.25
+SHORTEST_BATCH_S, LONGEST_BATCH_S = 10.0, 60.0
+BATCH_SHARE = 0.5
 """A batch, which is what a kill can lose, takes about this share of the time spent before, within these limits: the
 longer it is, the further apart are the repetitions of a problem, and the more of the machine's moods they see."""
 
 LEAST_BATCH_S = 2.0
 """What is left of a time budget must be this much for another batch."""
 
-FEWEST_PROBLEMS, MOST_PROBLEMS = 20, 300
+FEWEST_PROBLEMS, MOST_PROBLEMS = 20, 600
 """Problems per batch. Near a goal there are fewer, so that all workers are done at about the same time."""
 
 MOST_LOSSES = 2

@@ -35,13 +35,14 @@ class Applied:
     def judge(self, artifact: Artifact, dataset: str, tolerance: float, where: Mask | None = None) -> Row:
         """The figures of all problems, or of those ``where`` (P) is true; ``dataset`` is what to call them."""
         rows = slice(None) if where is None else where
+        parameters = artifact.provenance.get("parameters")  # free-form, as all provenance
         return judge(
             self.scores[rows],
             self.selection.times[rows],
             artifact.policy,
             dataset=dataset,
             learner=str(artifact.provenance.get("learner", "")),
-            params=dict(artifact.provenance.get("parameters", {})),
+            params=parameters if isinstance(parameters, Mapping) else {},
             tolerance=tolerance,
             noise=self.selection.noise[rows],
             chosen=True,
