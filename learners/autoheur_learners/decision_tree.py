@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal
 
 import attrs
 
@@ -30,7 +31,7 @@ class DecisionTree:
 
     name = "decision_tree"
     description = "one tree that predicts what each choice gains and loses"
-    grid: ClassVar[Mapping[str, Sequence[Any]]] = {"max_leaf_nodes": (64,), "min_samples_leaf": (10,)}
+    grid = MappingProxyType({"max_leaf_nodes": (64,), "min_samples_leaf": (10,)})
 
     @property
     def statistic(self) -> Literal["ratio", "score"]:

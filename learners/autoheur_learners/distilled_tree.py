@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal
 
 import attrs
 import numpy as np
@@ -40,11 +41,13 @@ class DistilledTree:
 
     name = "distilled_tree"
     description = "one compact tree fitted to the scores of extra_trees"
-    grid: ClassVar[Mapping[str, Sequence[Any]]] = {
-        "max_leaf_nodes": (64,),
-        "min_samples_leaf": (20,),
-        "drawn": (20000,),
-    }
+    grid = MappingProxyType(
+        {
+            "max_leaf_nodes": (64,),
+            "min_samples_leaf": (20,),
+            "drawn": (20000,),
+        }
+    )
 
     @property
     def statistic(self) -> Literal["ratio", "score"]:

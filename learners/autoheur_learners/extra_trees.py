@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal
 
 import attrs
 
@@ -34,12 +35,14 @@ class ExtraTrees:
 
     name = "extra_trees"
     description = "an ensemble of randomised trees that predict what each choice gains and loses"
-    grid: ClassVar[Mapping[str, Sequence[Any]]] = {
-        "n_estimators": (50,),
-        "max_leaf_nodes": (128,),
-        "min_samples_leaf": (3,),
-        "max_features": (0.8,),
-    }
+    grid = MappingProxyType(
+        {
+            "n_estimators": (50,),
+            "max_leaf_nodes": (128,),
+            "min_samples_leaf": (3,),
+            "max_features": (0.8,),
+        }
+    )
 
     @property
     def statistic(self) -> Literal["ratio", "score"]:

@@ -116,7 +116,7 @@ def _mistakes(artifact: Artifact, applied: Applied, count: int) -> Iterator[Mist
     for row in wrong[np.argsort(-regret[wrong], kind="stable")][:count]:
         measured = zip(selection.choices, times[row].tolist(), strict=True)
         yield Mistake(
-            problem={feature.name: selection.columns[feature.name][row] for feature in artifact.raw_features},
+            problem={feature.name: selection.columns[feature.name].item(row) for feature in artifact.raw_features},
             chosen=selection.choices[decisions.choice[row]],
             best=selection.choices[best[row]],
             regret=float(regret[row]),
