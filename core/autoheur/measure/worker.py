@@ -143,7 +143,7 @@ class Worker:
             raise
         except Exception as error:
             breakdown = describe(error)
-            if suspect is not None:
+            if suspect in begun:
                 begun[suspect].give_up(f"the device stopped working: {breakdown}")
         if interrupted or breakdown is not None:
             settle(hurry=True)
