@@ -20,14 +20,14 @@ import attrs
 import numpy as np
 
 from autoheur.dataset.combine import combine
-from autoheur.dataset.reading import read
+from autoheur.dataset.files import read
 from autoheur.heuristic.model import Policy
+from autoheur.learning import Examples, Learner, ToleranceAware
 from autoheur.train import noise
-from autoheur.train.calibration import allowed_wrong, threshold_for
+from autoheur.train.bounds import allowed_wrong, threshold_for
 from autoheur.train.crossfit import cross_fit, folds
-from autoheur.train.evaluation import decide_all, is_best
 from autoheur.train.examples import UNFILTERED, build_examples
-from autoheur.train.learner import Examples, Learner, ToleranceAware
+from autoheur.train.figures import decide_all, is_best
 from autoheur.types import Feature
 from autoheur_learners.decision_tree import DecisionTree
 from autoheur_learners.distilled_tree import DistilledTree

@@ -59,8 +59,8 @@ def measure(path: Path) -> None:
     """Read and group in this process, print the figures as JSON."""
     import resource
 
-    from autoheur.dataset.grouping import statistics
-    from autoheur.dataset.reading import read
+    from autoheur.dataset.files import read
+    from autoheur.dataset.statistics import statistics
 
     start = time.perf_counter()
     dataset = read(path)

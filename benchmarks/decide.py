@@ -27,7 +27,7 @@ from torch._inductor.autoheuristic.learned_heuristic_controller import LearnedHe
 import autoheur
 from autoheur import fingerprint
 from autoheur.heuristic.artifact import write
-from autoheur.heuristic.store import Store
+from autoheur.heuristic.installed import Store
 from autoheur.registry import Registry
 from autoheur.types import Value
 

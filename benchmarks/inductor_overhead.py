@@ -29,8 +29,8 @@ from torch._inductor.fx_passes import pad_mm
 import autoheur
 from autoheur import fingerprint
 from autoheur.heuristic.artifact import Artifact, Precondition, write
+from autoheur.heuristic.installed import Store
 from autoheur.heuristic.model import Forest, Policy, Tree
-from autoheur.heuristic.store import Store
 from autoheur.plugins import entry_point_sources
 from autoheur.registry import Registry
 
@@ -76,7 +76,7 @@ def answering(folder: Path) -> Registry:
             features=list(plugin.raw_features),
             choices=["orig", "pad"],
             model=Forest([], [0.0, 0.0], [Tree([-1], [0.0], [0], [0], [[1.0, 0.0]])], layout="vector"),
-            policy=Policy("difference", 0.1, guard=False),
+            policy=Policy(0.1, guard=False),
             precondition=Precondition(fingerprint.cpu()),
         )
         write(artifact, folder / "new.json")

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from autoheur.dataset.combine import combine
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.reading import read
-from autoheur.train.calibration import threshold_for
+from autoheur.dataset.files import read
+from autoheur.train.bounds import threshold_for
 
 REPETITIONS = 3
 LEAST_SPREAD = 0.003

@@ -19,13 +19,13 @@ import attrs
 import numpy as np
 
 from autoheur.dataset.combine import combine
-from autoheur.dataset.reading import read
+from autoheur.dataset.files import read
+from autoheur.learning import Examples, Learner
 from autoheur.registry import default_registry
-from autoheur.train.calibrated import Calibrated
-from autoheur.train.evaluation import Row, judge
 from autoheur.train.examples import Filter, build_examples
-from autoheur.train.learner import Examples, Learner
-from autoheur.train.protocol import Data, Options
+from autoheur.train.figures import Row, judge
+from autoheur.train.protocols.contract import Data, Options
+from autoheur.train.protocols.calibrated import Calibrated
 from autoheur.train.splits import Indices
 
 PUBLISHED_TOTAL = 1920

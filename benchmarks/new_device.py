@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from autoheur import default_registry
-from autoheur.dataset import grouping
+from autoheur.dataset import statistics as grouping
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.store import read_parquet
+from autoheur.dataset.parquet import read_parquet
 from autoheur.measure import devices
 from autoheur.types import Problem
 

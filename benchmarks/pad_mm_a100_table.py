@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.reading import read
+from autoheur.dataset.files import read
 from autoheur.heuristic import torch_artifacts
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.artifact import read as read_artifact
-from autoheur.train.evaluation import Row
+from autoheur.train.apply import evaluate_artifact
 from autoheur.train.examples import PUBLISHED
-from autoheur.train.judging import evaluate_artifact
+from autoheur.train.figures import Row
 from autoheur.train.training import TrainRequest, train
 from autoheur_learners.regression_tree import RegressionTree
 from autoheur_pad_mm.features import FEATURES

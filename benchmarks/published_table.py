@@ -13,14 +13,14 @@ import sys
 import time
 from pathlib import Path
 
-from autoheur.train.evaluation import Row
+from autoheur.train.figures import Row
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def main(train_path: str, val_path: str) -> None:
     start = time.perf_counter()
-    from autoheur.dataset.reading import read
+    from autoheur.dataset.files import read
     from autoheur.train.training import TrainRequest, train
     from autoheur_learners.regression_tree import RegressionTree
     from autoheur_pad_mm.features import FEATURES

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from autoheur import default_registry
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.store import read_parquet
+from autoheur.dataset.parquet import read_parquet
 from autoheur.measure.collection import collect
 from autoheur.measure.reference import is_quiet, undisturbed
 from autoheur.train.noise import spreads

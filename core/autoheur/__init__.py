@@ -85,14 +85,14 @@ def enable(mode: str = "use", registry: Registry | None = None, time_budget: flo
     Raises:
         InputError: an unknown mode, or a time budget that is not positive.
     """
-    from autoheur.inductor import session
+    from autoheur.inductor import activation as session
 
     session.enable(mode, registry, time_budget)
 
 
 def disable() -> None:
     """Switch autoheur off in the whole process; nothing of torch stays patched."""
-    from autoheur.inductor import session
+    from autoheur.inductor import activation as session
 
     session.disable()
 
@@ -101,7 +101,7 @@ def enabled(
     mode: str = "use", registry: Registry | None = None, time_budget: float = 0.5
 ) -> contextlib.AbstractContextManager[None]:
     """Let TorchInductor ask autoheur for what this thread compiles inside a ``with`` block; see :func:`enable`."""
-    from autoheur.inductor import session
+    from autoheur.inductor import activation as session
 
     return session.enabled(mode, registry, time_budget)
 
@@ -118,6 +118,6 @@ def capture(path: str | os.PathLike[str] | None = None) -> contextlib.AbstractCo
 
 def last_decisions() -> list[Record]:
     """The decisions made since autoheur was enabled last, oldest first; see docs/inductor.md for what each tells."""
-    from autoheur.inductor import session
+    from autoheur.inductor import activation as session
 
     return session.last_decisions()

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from autoheur.types import Feature, Operand, Operator, Problem, Value
+from autoheur.types import Choice, Feature, Operand, Operator, Problem, Value
 
 if TYPE_CHECKING:
     from autoheur.fingerprint import Fingerprint
     from autoheur.heuristic.artifact import Artifact
-    from autoheur.train.learner import Learner
+    from autoheur.learning import Learner
+    from autoheur.site import Site
 
 PROJECT = "autoheur"
 ENTRY_POINT_GROUP = "autoheur"
@@ -80,14 +81,31 @@ class Hooks:
         """
 
     @hookspec(firstresult=True)
-    def autoheur_choices(self, operator: str, problem: Problem | None) -> Sequence[str] | None:
-        """Enumerate the choices for a problem, or, with ``problem`` ``None``, all that there can be.
+    def autoheur_choices(self, operator: str, problem: Problem | None) -> Sequence[str | Choice] | None:
+        """Enumerate the choices for a problem, or, with ``problem`` ``None``, all that are known beforehand.
+
+        Plain names where names are all there is to know, else :class:`~autoheur.types.Choice` values with the features
+        that are declared with ``of="choice"``. They may differ from problem to problem, and nothing that is not among
+        them is ever decided.
 
         Example::
 
             @hookimpl
             def autoheur_choices():
-                return ["orig", "pad"]
+                return [Choice(f"block={size}", {"block": size}) for size in (32, 64, 128)]
+        """
+
+    @hookspec(firstresult=True)
+    def autoheur_choice_features(self, operator: str, name: str) -> Mapping[str, Value] | None:
+        """The raw features of a choice of which only the name is known, as in a log of measurements.
+
+        Default: the parts of the name that look like ``name=number``, see :mod:`autoheur.dataset.choice_names`.
+
+        Example::
+
+            @hookimpl
+            def autoheur_choice_features(name):
+                return {"block": int(name.removeprefix("block="))}
         """
 
     @hookspec(firstresult=True)
@@ -138,6 +156,24 @@ class Hooks:
         """
 
     @hookspec(firstresult=True)
+    def autoheur_complete(self, operator: str, given: Mapping[str, Value]) -> Problem | None:
+        """Complete a problem that is given in a short form: by sizes and a dtype, say, without strides.
+
+        ``given`` holds what a row of a file of shapes says, empty cells left out; truth values are ``bool``, dtypes in
+        torch's spelling. Return all raw features. Default: every raw feature has to be given.
+
+        Raises:
+            ValueError: something is missing, unknown or of the wrong kind; the message says what, and the file and
+                line are added to it.
+
+        Example::
+
+            @hookimpl
+            def autoheur_complete(given):
+                return {"stride": given["columns"], **given}
+        """
+
+    @hookspec(firstresult=True)
     def autoheur_precondition(self, operator: str, device: Fingerprint) -> str | None:
         """A formula (see :mod:`autoheur.formula`) that problems must meet on ``device``. Default: none.
 
@@ -151,8 +187,8 @@ class Hooks:
         """
 
     @hookspec
-    def autoheur_heuristics(self, operator: str) -> Sequence[Path] | None:
-        """The artifact files that come with this plugin. Default: none, and the operator's status is ``stub``.
+    def autoheur_heuristics(self, operator: str) -> Sequence[Path | Artifact] | None:
+        """The learned heuristics that come with this plugin: artifact files, or artifacts. Default: none.
 
         A plugin without an operator of its own is asked for every operator, so a hardware vendor can bring heuristics
         for operators that others wrote; those take precedence over the ones that come with the operator.
@@ -173,4 +209,17 @@ class Hooks:
             @hookimpl
             def autoheur_learners():
                 return [RegressionTree(), GradientBoosting()]
+        """
+
+    @hookspec
+    def autoheur_sites(self) -> Sequence[Site] | None:
+        """The places in torch where operators are asked. Called when torch is about to compile; see autoheur/site.py.
+
+        Example::
+
+            @hookimpl
+            def autoheur_sites():
+                from my_package.site import Decompose
+
+                return [Decompose()]
         """

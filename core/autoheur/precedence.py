@@ -17,7 +17,7 @@ from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic import artifact as artifacts
 from autoheur.heuristic import drift, torch_artifacts
 from autoheur.heuristic.artifact import Artifact
-from autoheur.heuristic.store import Store
+from autoheur.heuristic.installed import Store
 from autoheur.operators import OperatorPlugin
 from autoheur.types import INSTALLED, Problem, Provenance
 

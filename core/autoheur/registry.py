@@ -14,19 +14,19 @@ from autoheur.errors import InputError, PluginError
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic import torch_artifacts
 from autoheur.heuristic.artifact import Artifact
-from autoheur.heuristic.store import Store
+from autoheur.heuristic.installed import Store
 from autoheur.operators import OperatorPlugin, checked
 from autoheur.precedence import BrokenHeuristic, Heuristic, HeuristicFiles
-from autoheur.types import Decision, Feature, Problem, Reason, check_names
+from autoheur.types import Choice, Decision, Feature, Problem, Reason, check_names
 
 if TYPE_CHECKING:
+    from autoheur.learning import Learner
     from autoheur.plugins import Plugin, Source
-    from autoheur.train.learner import Learner
 
 logger = logging.getLogger(__name__)
 
-_LEARNER = ("name", "description", "grid", "statistic", "fit")
-"""What :class:`~autoheur.train.learner.Learner` promises."""
+_LEARNER = ("name", "description", "grid", "fit")
+"""What :class:`~autoheur.learning.Learner` promises."""
 
 _REASONS = {reason.value: reason for reason in Reason}
 
@@ -159,8 +159,17 @@ class Registry:
         except KeyError:
             return self._select(operator, device)
 
-    def decide(self, operator: str, problem: Problem, device: Fingerprint | None = None) -> Decision:
+    def decide(
+        self,
+        operator: str,
+        problem: Problem,
+        device: Fingerprint | None = None,
+        choices: Sequence[str | Choice] | None = None,
+    ) -> Decision:
         """Decide one problem on ``device`` (default: the device of this machine).
+
+        ``choices`` are those that are possible (default: those that the operator enumerates for the problem); nothing
+        else is decided.
 
         Raises:
             InputError: there is no such operator, the problem is no mapping, its names are not the operator's raw
@@ -182,8 +191,15 @@ class Registry:
             choice, reason, confidence = heuristic.function(problem)
         except Exception as error:  # generated code fails only on values of a wrong type
             raise InputError(f"{operator}: {_value_error(problem, heuristic.artifact, error)}") from error
+        offered = tuple(choices or heuristic.artifact.choices)
         return Decision(
-            operator, choice, _REASONS[reason], confidence, heuristic.name, heuristic.provenance, heuristic.drift
+            operator,
+            offered if choice is None else (choice,),
+            _REASONS[reason],
+            confidence,
+            heuristic.name,
+            heuristic.provenance,
+            heuristic.drift,
         )
 
     def _no_heuristic(self, operator: str, problem: Problem, device: Fingerprint | None) -> Decision:
@@ -193,7 +209,7 @@ class Registry:
         here = (device or fingerprint.current()).label()
         known = ", ".join(sorted({heuristic.device.label() for heuristic in self.heuristics(operator)}))
         detail = f"no heuristic for {here}" + (f" (there are some for {known})" if known else "")
-        return Decision(operator, None, Reason.NO_HEURISTIC, detail=detail)
+        return Decision(operator, (), Reason.NO_HEURISTIC, detail=detail)
 
     def _select(self, operator: str, device: Fingerprint | None) -> Heuristic | None:
         """The heuristic with the highest precedence whose device requirement is met."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
 
@@ -21,10 +22,11 @@ FeatureKind = Literal["numerical", "categorical"]
 class Feature:
     """One named number or category that a heuristic may look at.
 
-    A *raw* feature is stored in datasets and handed in with a problem. A *derived* feature has a ``formula`` over
-    raw ones (see :mod:`autoheur.formula`) and is computed wherever it is needed: vectorised in training, inline in
-    generated code. A formula that yields a truth value is a categorical feature with the categories ``False`` and
-    ``True``.
+    A *raw* feature is stored in datasets. It belongs to the problem, which hands it in, or, with ``of="choice"``, to
+    each choice: a block size, say. A *derived* feature has a ``formula`` over raw ones of either kind (see
+    :mod:`autoheur.formula`) and is computed wherever it is needed: vectorised in training, inline in generated code.
+    Its ``of`` says nothing; what it belongs to follows from the names it reads. A formula that yields a truth value is
+    a categorical feature with the categories ``False`` and ``True``.
 
     ``integer`` says that a numerical feature only takes whole numbers; generated code then shows whole thresholds.
     ``protocol`` names the one training protocol that looks at the feature (``None``: all do): one that reproduces a
@@ -37,10 +39,24 @@ class Feature:
     formula: str | None = None
     integer: bool = False
     protocol: str | None = None
+    of: Literal["problem", "choice"] = "problem"
 
     @property
     def derived(self) -> bool:
         return self.formula is not None
+
+
+@attrs.frozen
+class Choice:
+    """One of the alternatives that a problem has.
+
+    ``features`` are the raw features that its operator declares with ``of="choice"``, all of them; a number that does
+    not apply (the block size of a library call) is 0. An operator without such features needs no ``Choice``: there a
+    plain name will do, and the name is all that tells choices apart.
+    """
+
+    name: str
+    features: Mapping[str, Value] = attrs.field(factory=dict, hash=False)
 
 
 @attrs.frozen
@@ -79,6 +95,8 @@ class Reason(enum.StrEnum):
     """Why a decision came out as it did."""
 
     DECIDED = "decided"
+    ONLY_CHOICE = "only_choice"
+    SHORTLISTED = "shortlisted"
     BELOW_THRESHOLD = "below_threshold"
     OUT_OF_RANGE = "out_of_range"
     NO_HEURISTIC = "no_heuristic"
@@ -106,15 +124,19 @@ class Provenance:
 
 @attrs.frozen
 class Decision:
-    """A choice, or ``None`` for *unsure* (autotuning then happens as before), with the reason.
+    """What is left of the choices that were offered, and why.
 
-    ``confidence`` is the policy's statistic (for example best score over second best) and is compared with the
-    heuristic's threshold; 0.0 where no heuristic was evaluated. ``detail`` adds words where the reason alone does
-    not say enough.
+    ``shortlist`` holds those that may be the best, the best-scored first, and nothing that was not offered. One:
+    decided. Some: only these need to be benchmarked. All that were offered: *unsure*, and autotuning happens as if
+    nobody had been asked; the shortlist is empty where nobody knows what was offered.
+
+    ``confidence`` is the policy's statistic of the best-scored choice against the next one and is compared with the
+    heuristic's threshold; 0.0 where no heuristic was evaluated. ``detail`` adds words where the reason alone does not
+    say enough.
     """
 
     operator: str
-    choice: str | None
+    shortlist: tuple[str, ...]
     reason: Reason
     confidence: float = 0.0
     heuristic: str | None = None
@@ -122,8 +144,32 @@ class Decision:
     detail: str = ""
 
     @property
+    def choice(self) -> str | None:
+        """The choice, where it is decided."""
+        return self.shortlist[0] if self.reason in _DECIDES else None
+
+    @property
     def unsure(self) -> bool:
-        return self.choice is None
+        """Whether every choice that was offered is left."""
+        return self.reason not in _DECIDES and self.reason is not Reason.SHORTLISTED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "operator": self.operator,
+            "decision": self.choice or ("unsure" if self.unsure else "shortlist"),
+            "choice": self.choice,
+            "shortlist": list(self.shortlist),
+            "unsure": self.unsure,
+            "reason": self.reason.value,
+            "confidence": self.confidence if math.isfinite(self.confidence) else None,
+            "heuristic": self.heuristic,
+            "provenance": str(self.provenance) if self.provenance else None,
+            "detail": self.detail,
+        }
+
+
+_DECIDES = frozenset((Reason.DECIDED, Reason.ONLY_CHOICE))
 
 
 def check_names(given: Sequence[str], expected: Sequence[str]) -> str | None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import attrs
+import numpy as np
 
-from autoheur.heuristic.model import Forest
-from autoheur.train.learner import Examples, FittedModel, Floats
+from autoheur.learning import Examples, Floats, Forest, choice_rows, convert_tree
 from autoheur_learners import parameters as rules
-from autoheur_learners.models import ForestModel
-from autoheur_learners.sklearn_trees import convert
-from autoheur_learners.targets import Aim
+from autoheur_learners.targets import PairTarget, Target
 
 _RULES = {
     "n_estimators": rules.whole(1),
@@ -23,49 +19,42 @@ _RULES = {
 }
 
 
-@attrs.frozen
 class ExtraTrees:
     """Many trees with random splits, which predict what every choice gains and loses.
 
-    Scores are as :class:`autoheur_learners.targets.Aim` says. The trees are scikit-learn's ``ExtraTreesRegressor``
-    (Geurts, Ernst & Wehenkel, Machine Learning 2006) with ``random_state=42``.
+    Scores are as :mod:`autoheur_learners.targets` says. The trees are scikit-learn's ``ExtraTreesRegressor`` (Geurts,
+    Ernst & Wehenkel, Machine Learning 2006) with ``random_state=42``.
     """
-
-    tolerance: float = 1.0
 
     name = "extra_trees"
     description = "an ensemble of randomised trees that predict what each choice gains and loses"
-    grid = MappingProxyType(
-        {
-            "n_estimators": (50,),
-            "max_leaf_nodes": (128,),
-            "min_samples_leaf": (3,),
-            "max_features": (0.8,),
-        }
-    )
+    grid: Mapping[str, Sequence[Any]] = {
+        "n_estimators": (50,),
+        "max_leaf_nodes": (128,),
+        "min_samples_leaf": (3,),
+        "max_features": (0.8,),
+    }
 
-    @property
-    def statistic(self) -> Literal["ratio", "score"]:
-        return Aim(self.tolerance).statistic
-
-    def for_tolerance(self, tolerance: float) -> ExtraTrees:
-        return ExtraTrees(tolerance)
-
-    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> FittedModel:
+    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> Forest:
         estimators = self.estimate(examples, parameters).estimators_
-        aim = Aim(self.tolerance)
+        if examples.pair_inputs:
+            trees = [convert_tree(each.tree_, lambda leaves: leaves[:, :, 0] / len(estimators)) for each in estimators]
+            return PairTarget(examples).forest(trees)
+        target = Target(examples)
 
         def values(leaves: Floats) -> Floats:
-            return aim.scores(leaves[:, :, 0], len(estimators))
+            return target.scores(leaves[:, :, 0], len(estimators))
 
-        trees = [convert(estimator.tree_, values) for estimator in estimators]
-        base = [aim.base] * len(examples.choices)
-        return ForestModel(Forest(list(examples.inputs), base, trees, "vector", "float32"), examples.choices)
+        return target.forest([convert_tree(estimator.tree_, values) for estimator in estimators])
 
     def estimate(self, examples: Examples, parameters: Mapping[str, Any]) -> Any:
-        """The fitted scikit-learn estimator; it predicts what :meth:`Aim.targets` describes."""
+        """The fitted scikit-learn estimator; it predicts ``values`` of :mod:`autoheur_learners.targets`."""
         rules.check(self.name, parameters, _RULES)
         from sklearn.ensemble import ExtraTreesRegressor
 
         estimator = ExtraTreesRegressor(random_state=42, **parameters)
-        return estimator.fit(examples.matrix, Aim(self.tolerance).targets(examples), sample_weight=examples.weights)
+        if examples.pair_inputs:
+            pairs = PairTarget(examples)
+            rows, _, _ = choice_rows(examples, np.float32)
+            return estimator.fit(rows, pairs.values, sample_weight=pairs.weights)
+        return estimator.fit(examples.matrix, Target(examples).values, sample_weight=examples.weights)

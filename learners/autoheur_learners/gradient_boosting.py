@@ -8,11 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from autoheur.heuristic.model import Forest, Tree
-from autoheur.train.layout import choice_rows, row_inputs, speedups
-from autoheur.train.learner import Examples, FittedModel, Floats
+from autoheur.learning import Examples, Floats, Forest, Input, Tree, choice_rows, row_inputs, speedups
 from autoheur_learners import parameters as rules
-from autoheur_learners.models import ForestModel
+from autoheur_learners.targets import PairTarget
 
 _RULES = {
     "max_iter": rules.whole(1),
@@ -27,8 +25,9 @@ class GradientBoosting:
     """Many small trees, each fitted to what the ones before it leave unexplained.
 
     Of two choices it learns the logarithm of the first one's time over the second one's, once per problem: the
-    second scores that, the first 0. Of more choices it learns for each the logarithm of the mean time over its own.
-    Either way the difference of two scores is the logarithm of a predicted speed-up. The trees are scikit-learn's
+    second scores that, the first 0. Of more choices it learns for each the logarithm of the mean time over its own, and
+    of choices with features that of the best time (:class:`autoheur_learners.targets.PairTarget`). Either way the
+    difference of two scores is the logarithm of a predicted speed-up. The trees are scikit-learn's
     ``HistGradientBoostingRegressor`` (after LightGBM, Ke et al., NIPS 2017).
     """
 
@@ -41,18 +40,21 @@ class GradientBoosting:
         "min_samples_leaf": (20,),
         "l2_regularization": (0.0,),
     }
-    statistic: Literal["difference"] = "difference"
 
-    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> FittedModel:
+    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> Forest:
         rules.check(self.name, parameters, _RULES)
-        if len(examples.choices) == 2:
+        if len(examples.choices) == 2 and not examples.pair_inputs:
             target = np.log(examples.times[:, 0] / examples.times[:, 1])
             estimator = _fit(examples.matrix, target, examples.weights, parameters)
-            return ForestModel(_forest(estimator, Forest(list(examples.inputs), [], [], "vector")), examples.choices)
+            return _forest(estimator, examples.inputs, "vector")
         rows, problem, choice = choice_rows(examples, np.float64)
-        weights = None if examples.weights is None else examples.weights[problem]
-        estimator = _fit(rows, np.log(speedups(examples)[problem, choice]), weights, parameters)
-        return ForestModel(_forest(estimator, Forest(list(row_inputs(examples)), [], [], "row")), examples.choices)
+        if examples.pair_inputs:
+            pairs = PairTarget(examples)
+            estimator = _fit(rows, pairs.values, pairs.weights, parameters)
+        else:
+            weights = None if examples.weights is None else examples.weights[problem]
+            estimator = _fit(rows, np.log(speedups(examples)[problem, choice]), weights, parameters)
+        return _forest(estimator, row_inputs(examples), "row")
 
 
 def _fit(rows: Floats, target: Floats, weights: Floats | None, parameters: Mapping[str, Any]) -> Any:
@@ -67,18 +69,19 @@ def _fit(rows: Floats, target: Floats, weights: Floats | None, parameters: Mappi
         return HistGradientBoostingRegressor(**settings).fit(rows, target, sample_weight=weights)
 
 
-def _forest(estimator: Any, shape: Forest) -> Forest:
-    """Read the trees out of a fitted estimator, in the layout of ``shape``.
+def _forest(estimator: Any, inputs: Sequence[Input], layout: Literal["row", "vector"]) -> Forest:
+    """Read the trees out of a fitted estimator; in layout ``vector`` the first of two choices scores 0.
 
     scikit-learn keeps them in a private attribute, one structured array of nodes per iteration.
     """
-    zeros = [0.0] if shape.layout == "vector" else []
+    zeros = [0.0] if layout == "vector" else []
     return Forest(
-        inputs=shape.inputs,
+        inputs=list(inputs),
         base=[*zeros, float(estimator._baseline_prediction.item())],
         trees=[_tree(predictors[0].nodes, zeros) for predictors in estimator._predictors],
-        layout=shape.layout,
+        layout=layout,
         precision="float64",
+        statistic="difference",
     )
 
 

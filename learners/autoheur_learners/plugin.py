@@ -9,7 +9,7 @@ from autoheur.hookspecs import hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from autoheur.train.learner import Learner
+    from autoheur.learning import Learner
 
 
 @hookimpl

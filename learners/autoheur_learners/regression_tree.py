@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from autoheur.heuristic.model import Forest
-from autoheur.train.layout import choice_rows, row_inputs, speedups
-from autoheur.train.learner import Examples, FittedModel
+from autoheur.learning import Examples, Forest, choice_rows, convert_tree, row_inputs, speedups
 from autoheur_learners import parameters as rules
-from autoheur_learners.models import ForestModel
-from autoheur_learners.sklearn_trees import convert
 
 _RULES = {"max_depth": rules.whole_or_none(1), "min_samples_leaf": rules.whole(1)}
 
@@ -27,9 +23,8 @@ class RegressionTree:
     name = "regression_tree"
     description = "one regression tree that scores each choice (the published method)"
     grid: Mapping[str, Sequence[Any]] = {"max_depth": (5, 6, 7), "min_samples_leaf": (1, 2, 5, 10)}
-    statistic: Literal["ratio"] = "ratio"
 
-    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> FittedModel:
+    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> Forest:
         rules.check(self.name, parameters, _RULES)
         from sklearn.tree import DecisionTreeRegressor
 
@@ -38,6 +33,5 @@ class RegressionTree:
         estimator = DecisionTreeRegressor(random_state=42, **parameters)
         weights = None if examples.weights is None else examples.weights[problem]
         estimator.fit(rows, speedups(examples)[problem, choice], sample_weight=weights)
-        tree = convert(estimator.tree_, lambda leaves: leaves[:, 0])
-        forest = Forest(list(row_inputs(examples)), [0.0], [tree], "row", "float32")
-        return ForestModel(forest, examples.choices)
+        tree = convert_tree(estimator.tree_, lambda leaves: leaves[:, 0])
+        return Forest(list(row_inputs(examples)), [0.0], [tree], "row", "float32", "ratio")

@@ -198,8 +198,8 @@ def test_what_a_heuristic_was_learned_from_is_no_test_of_it(
 
 
 def test_the_trade_off_passes_through_the_decisions_that_are_made(run: Run, artifact: Path, log: Path) -> None:
-    from autoheur.dataset.reading import read
-    from autoheur.train.reporting import report_on
+    from autoheur.dataset.files import read
+    from autoheur.train.report import report_on
 
     section = report_on(artifacts.read(artifact), "d", read(log), tolerance=1.05)
     within = [step for step in section.steps if step.threshold > section.row.threshold]

@@ -15,7 +15,7 @@ from autoheur.codegen import compile_artifact, generate, lowering, trees
 from autoheur.codegen.thresholds import float64_limit
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.model import Forest, Input, Policy, Tree
-from autoheur.train.evaluation import decide_all
+from autoheur.train.figures import decide_all
 from autoheur.types import Feature, Value
 
 FEATURES = [

@@ -12,8 +12,8 @@ from autoheur.errors import ArtifactError, InputError
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic import artifact as artifacts
 from autoheur.heuristic.artifact import Artifact, Precondition, Seen
+from autoheur.heuristic.installed import Store
 from autoheur.heuristic.model import Forest, Input, Policy, Tree
-from autoheur.heuristic.store import Store
 from autoheur.types import Feature
 
 

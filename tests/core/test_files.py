@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autoheur.dataset.reading import read
+from autoheur.dataset.files import read
 from autoheur.errors import InputError
 from autoheur.files import check_writable, write_text
 

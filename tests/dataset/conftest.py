@@ -62,9 +62,9 @@ def write_file(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read and write in pieces so small that rows that belong together fall into different ones."""
-    monkeypatch.setattr("autoheur.dataset.stream._CHUNK", 64)
-    monkeypatch.setattr("autoheur.dataset.stream.BLOCK_BYTES", 300)
-    monkeypatch.setattr("autoheur.dataset.problems._MERGE_AT_LEAST", 2)
-    monkeypatch.setattr("autoheur.dataset.store._BATCHES", 3)
-    monkeypatch.setattr("autoheur.dataset.export._ROWS", 2)
+    monkeypatch.setattr("autoheur.dataset.autoheuristic_log.stream._CHUNK", 64)
+    monkeypatch.setattr("autoheur.dataset.autoheuristic_log.stream.BLOCK_BYTES", 300)
+    monkeypatch.setattr("autoheur.dataset.problem_table._MERGE_AT_LEAST", 2)
+    monkeypatch.setattr("autoheur.dataset.parquet._BATCHES", 3)
+    monkeypatch.setattr("autoheur.dataset.autoheuristic_log.writer._ROWS", 2)
     monkeypatch.setattr("autoheur.dataset.summary._PART_ROWS", 4)

@@ -10,9 +10,9 @@ import attrs
 import polars as pl
 import pytest
 
+from autoheur.dataset.autoheuristic_log.reader import read_log
 from autoheur.dataset.combine import combine
-from autoheur.dataset.log import read_log
-from autoheur.dataset.reading import read_all
+from autoheur.dataset.files import read_all
 from autoheur.errors import InputError
 from autoheur.fingerprint import Fingerprint
 

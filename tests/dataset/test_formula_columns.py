@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoheur import formula as formulas
+from autoheur.dataset.autoheuristic_log.reader import read_log
 from autoheur.dataset.columns import evaluate, feature_columns
-from autoheur.dataset.log import read_log
 from autoheur.errors import FormulaError, InputError
 from autoheur.types import Feature
 

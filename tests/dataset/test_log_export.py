@@ -13,11 +13,11 @@ import attrs
 import polars as pl
 import pytest
 
+from autoheur.dataset.autoheuristic_log.reader import read_log
+from autoheur.dataset.autoheuristic_log.writer import write_log
 from autoheur.dataset.combine import combine
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.export import write_log
-from autoheur.dataset.log import read_log
-from autoheur.dataset.store import read_parquet, write_parquet
+from autoheur.dataset.parquet import read_parquet, write_parquet
 from autoheur.errors import InputError
 from autoheur.fingerprint import Fingerprint
 from autoheur.types import Feature

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoheur.dataset.log import read_log
+from autoheur.dataset.autoheuristic_log.reader import read_log
 from autoheur.errors import InputError
 
 METADATA = {"name": "toy", "numerical_features": ["m", "n"], "categorical_features": ["dtype"]}

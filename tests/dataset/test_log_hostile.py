@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autoheur.dataset.log import read_log
+from autoheur.dataset.autoheuristic_log.reader import read_log
 from autoheur.errors import InputError
 
 MakeLog = Callable[..., Path]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from autoheur.dataset.log import read_log
+from autoheur.dataset.autoheuristic_log.reader import read_log
 from autoheur.errors import InputError
 
 WriteFile = Callable[..., Path]

@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from autoheur.dataset.autoheuristic_log.reader import read_log
 from autoheur.dataset.dataset import ROW_DTYPES
-from autoheur.dataset.log import read_log
 from autoheur.errors import InputError
 from autoheur.fingerprint import Fingerprint
 

@@ -9,13 +9,13 @@ from typing import Any
 import attrs
 import pytest
 
+from autoheur.dataset.autoheuristic_log.reader import read_log
 from autoheur.dataset.combine import combine
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.log import read_log
+from autoheur.dataset.files import read
 from autoheur.dataset.merging import merge
+from autoheur.dataset.parquet import read_parquet, write_parquet
 from autoheur.dataset.parts import split
-from autoheur.dataset.reading import read
-from autoheur.dataset.store import read_parquet, write_parquet
 from autoheur.errors import InputError
 
 MakeLog = Callable[..., Path]

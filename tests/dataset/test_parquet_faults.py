@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 
 from autoheur import fingerprint
-from autoheur.dataset.log import read_log
-from autoheur.dataset.store import read_parquet, write_parquet
+from autoheur.dataset.autoheuristic_log.reader import read_log
+from autoheur.dataset.parquet import read_parquet, write_parquet
 from autoheur.errors import InputError
 
 METADATA = {"name": "toy", "numerical_features": ["m"], "categorical_features": [], "device_capa": [8, 0]}

@@ -15,10 +15,10 @@ import attrs
 import polars as pl
 import pytest
 
+from autoheur.dataset.autoheuristic_log.reader import read_log
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.log import read_log
-from autoheur.dataset.reading import read
-from autoheur.dataset.store import read_parquet, write_parquet
+from autoheur.dataset.files import read
+from autoheur.dataset.parquet import read_parquet, write_parquet
 from autoheur.dataset.summary import summarise
 from autoheur.errors import InputError
 from autoheur.fingerprint import Fingerprint

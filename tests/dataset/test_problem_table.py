@@ -8,14 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from autoheur.dataset.problems import ProblemTable, distinct_rows, distinct_values
+from autoheur.dataset.problem_table import ProblemTable, distinct_rows, distinct_values
 
 
 @pytest.mark.parametrize("merge_at_least", [0, 10, 10**6])
 def test_numbers_are_those_of_first_appearance_however_often_blocks_are_merged(
     monkeypatch: pytest.MonkeyPatch, merge_at_least: int
 ) -> None:
-    monkeypatch.setattr("autoheur.dataset.problems._MERGE_AT_LEAST", merge_at_least)
+    monkeypatch.setattr("autoheur.dataset.problem_table._MERGE_AT_LEAST", merge_at_least)
     generator = random.Random(2)
     table = ProblemTable(["*", "^x$"])
     recorded = []

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autoheur.dataset.export import write_log
-from autoheur.dataset.grouping import statistics
-from autoheur.dataset.reading import read, read_all
-from autoheur.dataset.store import write_parquet
+from autoheur.dataset.autoheuristic_log.writer import write_log
+from autoheur.dataset.files import read, read_all
+from autoheur.dataset.parquet import write_parquet
+from autoheur.dataset.statistics import statistics
 
 SharedData = Callable[[str], Path]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autoheur.dataset.autoheuristic_log.reader import read_log
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.grouping import statistics
-from autoheur.dataset.log import read_log
+from autoheur.dataset.statistics import statistics
 
 
 def times_of(dataset: Dataset, problem: int, choice: int) -> list[float]:

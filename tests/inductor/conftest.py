@@ -15,8 +15,8 @@ from autoheur import fingerprint
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic import artifact as artifacts
 from autoheur.heuristic.artifact import Artifact, Precondition
+from autoheur.heuristic.installed import Store
 from autoheur.heuristic.model import Forest, Policy, Tree
-from autoheur.heuristic.store import Store
 from autoheur.plugins import Source
 from autoheur.registry import Registry
 from autoheur.types import Provenance
@@ -36,8 +36,8 @@ def constant(operator: str, choice: str | None, device: Fingerprint, name: str =
         name=name,
         features=[feature for feature in features if not feature.derived],
         choices=["orig", "pad"],
-        model=Forest([], [0.0, 0.0], [leaf], layout="vector"),
-        policy=Policy("difference", 0.1, guard=False),
+        model=Forest([], [0.0, 0.0], [leaf], layout="vector", statistic="difference"),
+        policy=Policy(0.1, guard=False),
         precondition=Precondition(device),
     )
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from autoheur.inductor import attachment, session
+from autoheur.inductor import activation as session
+from autoheur.inductor import attachment
 from autoheur.inductor.autoload import autoload
 
 torch = pytest.importorskip("torch")

@@ -169,7 +169,7 @@ def test_a_fault_of_our_own(
 
 
 def test_a_warning_is_given_once_per_topic_and_session(caplog: pytest.LogCaptureFixture) -> None:
-    from autoheur.inductor.session import Session
+    from autoheur.inductor.activation import Session
 
     first, second = Session("use", None, 1.0), Session("use", None, 1.0)
     for session, topic in ((first, "a"), (first, "a"), (first, "b"), (second, "a")):

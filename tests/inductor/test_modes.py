@@ -11,7 +11,7 @@ import pytest
 
 import autoheur
 from autoheur import fingerprint
-from autoheur.dataset.reading import read, read_all
+from autoheur.dataset.files import read, read_all
 from autoheur.errors import InputError
 from autoheur.inductor import journal, shadow
 from autoheur.types import Reason

@@ -10,7 +10,8 @@ import pytest
 
 import autoheur
 from autoheur.errors import InputError
-from autoheur.inductor import patches, seams, session
+from autoheur.inductor import activation as session
+from autoheur.inductor import patches, seams
 
 torch = pytest.importorskip("torch")
 

@@ -14,7 +14,7 @@ from autoheur import fingerprint
 from autoheur.errors import ArtifactError
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic import torch_artifacts
-from autoheur.heuristic.store import Store
+from autoheur.heuristic.installed import Store
 from autoheur.registry import Registry
 from autoheur.types import Operand, Problem
 

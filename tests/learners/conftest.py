@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autoheur.heuristic.model import Input
-from autoheur.train.learner import Examples
+from autoheur.learning import Examples
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from autoheur.codegen import compile_artifact, generate
-from autoheur.dataset.reading import read
+from autoheur.dataset.files import read
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.model import Input, Policy
+from autoheur.learning import Examples, Floats, ToleranceAware
 from autoheur.train.examples import UNFILTERED, build_examples
-from autoheur.train.learner import Examples, Floats, ToleranceAware
 from autoheur.train.scoring import comparisons
 from autoheur.types import Feature
 from autoheur_learners.decision_tree import DecisionTree

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from autoheur.dataset.store import read_parquet
+from autoheur.dataset.parquet import read_parquet
 from autoheur.errors import InputError
 from autoheur.fingerprint import Fingerprint
 from autoheur.measure.cluster import RayCluster

@@ -15,16 +15,17 @@ import pytest
 import torch
 
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.store import read_parquet
+from autoheur.dataset.parquet import read_parquet
 from autoheur.errors import AutoheurError, InputError, PluginError
 from autoheur.fingerprint import Fingerprint
-from autoheur.measure import collection, session, worker
+from autoheur.measure import collection, worker
+from autoheur.measure import collector as session
 from autoheur.measure.collection import collect
+from autoheur.measure.collector import Progress
 from autoheur.measure.engines import Event, Finished, InProcess, Started, Tell
 from autoheur.measure.interleaving import Effort
 from autoheur.measure.journal import Entry
 from autoheur.measure.reference import Reference
-from autoheur.measure.session import Progress
 from autoheur.measure.timers import Timer
 from autoheur.measure.worker import Job, Measurable, Outcome, Shard, Worker
 from autoheur.types import Feature, Problem

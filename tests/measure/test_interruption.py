@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from autoheur.dataset.store import read_parquet
+from autoheur.dataset.parquet import read_parquet
 from autoheur.measure.journal import parse
 
 PROGRAM = """
 import json, os, sys
 from pathlib import Path
-from autoheur.measure import session
+from autoheur.measure import collector as session
 from autoheur.measure.collection import collect
 from autoheur.measure.timers import CpuTimer
 from autoheur.types import Feature

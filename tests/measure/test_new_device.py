@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autoheur import default_registry
-from autoheur.dataset.store import read_parquet
+from autoheur.dataset.parquet import read_parquet
 from autoheur.measure.collection import collect
 from autoheur.measure.interleaving import Effort
 from autoheur.measure.timers import CpuTimer

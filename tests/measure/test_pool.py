@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 
 from autoheur import fingerprint
-from autoheur.dataset.store import read_parquet
+from autoheur.dataset.parquet import read_parquet
 from autoheur.errors import AutoheurError, InputError
 from autoheur.fingerprint import Fingerprint
-from autoheur.measure import cores, session
+from autoheur.measure import collector as session
+from autoheur.measure import cores
 from autoheur.measure.collection import CollectResult, collect
+from autoheur.measure.collector import Progress
 from autoheur.measure.pool import Pool
-from autoheur.measure.session import Progress
 from autoheur.measure.timers import CpuTimer
 from autoheur.types import Problem
 

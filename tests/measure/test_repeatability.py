@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.store import read_parquet
+from autoheur.dataset.parquet import read_parquet
 from autoheur.fingerprint import Fingerprint
 from autoheur.measure.collection import collect
 from autoheur.measure.reference import Reference

@@ -14,8 +14,8 @@ from autoheur.errors import InputError, PluginError
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic import artifact as artifacts
 from autoheur.heuristic.artifact import Artifact, Precondition, Seen
+from autoheur.heuristic.installed import Store
 from autoheur.heuristic.model import Forest, Input, Policy, Tree
-from autoheur.heuristic.store import Store
 from autoheur.hookspecs import hookimpl
 from autoheur.plugins import Source
 from autoheur.registry import Registry
@@ -36,7 +36,7 @@ def learned(name: str, choice: str, device: Fingerprint = GPU) -> Artifact:
         features=FEATURES,
         choices=["slow", "fast"],
         model=Forest([Input("double")], [0.0, 0.0], [tree], layout="vector"),
-        policy=Policy("ratio", 2.0),
+        policy=Policy(2.0),
         precondition=Precondition(device, "rows != 13"),
         seen={"rows": Seen(1.0, 1000.0), "dtype": Seen(categories=["torch.float16"])},
     )

@@ -11,7 +11,7 @@ import pytest
 
 from autoheur.cli.plugins import plugin_rows
 from autoheur.errors import PluginError
-from autoheur.heuristic.store import Store
+from autoheur.heuristic.installed import Store
 from autoheur.hookspecs import hookimpl
 from autoheur.plugins import Source
 from autoheur.registry import Registry

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from autoheur.dataset.autoheuristic_log.reader import read_log
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.log import read_log
 from autoheur.types import Feature
 
 LogRow = tuple[int, int, str, str, float]

@@ -13,18 +13,18 @@ import polars as pl
 import pytest
 
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.reading import read
+from autoheur.dataset.files import read
 from autoheur.errors import InputError
 from autoheur.heuristic.artifact import from_json, to_json
 from autoheur.heuristic.model import Forest, Input
-from autoheur.train import calibration
-from autoheur.train.calibrated import Calibrated, plan
+from autoheur.learning import Examples, FittedModel, Floats, Learner
+from autoheur.train import bounds as calibration
+from autoheur.train.apply import evaluate_artifact
 from autoheur.train.crossfit import cross_fit, folds
-from autoheur.train.evaluation import Row
-from autoheur.train.judging import evaluate_artifact
-from autoheur.train.learner import Examples, FittedModel, Floats, Learner
+from autoheur.train.figures import Row
 from autoheur.train.preference import Cost, prefer
-from autoheur.train.protocol import Data, Options, Outcome
+from autoheur.train.protocols.contract import Data, Options, Outcome
+from autoheur.train.protocols.calibrated import Calibrated, plan
 from autoheur.train.training import TrainRequest, train
 from autoheur.types import Feature
 from autoheur_learners.distilled_tree import DistilledTree

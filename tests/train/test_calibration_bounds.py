@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from autoheur.train.calibration import (
+from autoheur.train.bounds import (
     allowed_wrong,
     at_most,
     problems_needed,

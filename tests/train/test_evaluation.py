@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from autoheur.heuristic.model import Policy
-from autoheur.train.evaluation import Row, decide_all, judge
+from autoheur.train.figures import Row, decide_all, judge
 
 NAN = float("nan")
 

@@ -137,7 +137,7 @@ def test_choices_unknown_to_the_encoding_are_left_out(make_dataset: MakeDataset,
 def test_any_feature_name_will_do(
     make_dataset: MakeDataset, tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:
-    from autoheur.dataset.log import read_log
+    from autoheur.dataset.autoheuristic_log.reader import read_log
 
     path = tmp_path_factory.mktemp("names") / "log.txt"
     metadata = {"name": "toy", "numerical_features": [name], "categorical_features": ["k0"], "device_capa": [8, 0]}

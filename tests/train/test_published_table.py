@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from autoheur.codegen import compile_artifact
-from autoheur.dataset.reading import read
+from autoheur.dataset.files import read
 from autoheur.heuristic.artifact import from_json, to_json
+from autoheur.train.apply import evaluate_artifact
 from autoheur.train.examples import UNFILTERED, matrix, select
-from autoheur.train.judging import evaluate_artifact
 from autoheur.train.scoring import score
 from autoheur.train.training import TrainRequest, train
 from autoheur_learners.gradient_boosting import GradientBoosting

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 
 from autoheur.errors import InputError
-from autoheur.train.learner import Examples, FittedModel
+from autoheur.learning import Examples, FittedModel
 from autoheur.train.search import candidates, label, run_all
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from autoheur.dataset.reading import read
+from autoheur.dataset.files import read
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.artifact import read as read_artifact
-from autoheur.train.calibration import upper_bound
-from autoheur.train.judging import evaluate_artifact
+from autoheur.train.apply import evaluate_artifact
+from autoheur.train.bounds import upper_bound
 from autoheur_pad_mm.plugin import autoheur_heuristics
 
 

@@ -17,9 +17,9 @@ from autoheur.errors import InputError
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.artifact import Artifact, Precondition, Seen, from_json, to_json
 from autoheur.heuristic.model import Forest, Input, Policy, Tree
-from autoheur.train.evaluation import decide_all
+from autoheur.train.apply import evaluate_artifact
 from autoheur.train.examples import UNFILTERED, matrix, select
-from autoheur.train.judging import evaluate_artifact
+from autoheur.train.figures import decide_all
 from autoheur.train.scoring import score
 from autoheur.train.training import TrainRequest, train, without_unused_inputs
 from autoheur.types import Feature
@@ -269,7 +269,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
 def test_options_out_of_range_are_errors(
     dataset: Dataset, request_for: Make, options: dict[str, Any], message: str
 ) -> None:
-    from autoheur.train.protocol import Options
+    from autoheur.train.protocols.contract import Options
 
     with pytest.raises(InputError, match=message):
         train(request_for(dataset, options=Options(**options)))

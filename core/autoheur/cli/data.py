@@ -16,8 +16,8 @@ from autoheur.registry import default_registry
 
 if TYPE_CHECKING:
     from autoheur.dataset.dataset import Dataset
+    from autoheur.measure.collector import Progress
     from autoheur.measure.engines import Engine
-    from autoheur.measure.session import Progress
 
 strict_option = click.option("--strict", is_flag=True, help="Stop at the first malformed line instead of skipping it.")
 out_option = click.option(
@@ -46,8 +46,8 @@ def describe(dataset: Dataset) -> dict[str, Any]:
 def import_command(logs: tuple[Path, ...], out: Path, strict: bool, as_json: bool) -> None:
     """Read AutoHeuristic LOGS (.txt, .gz or .zip) or datasets of one operator and device into one Parquet dataset."""
     from autoheur.dataset.combine import combine
-    from autoheur.dataset.reading import read
-    from autoheur.dataset.store import write_parquet
+    from autoheur.dataset.files import read
+    from autoheur.dataset.parquet import write_parquet
 
     datasets = [read(log, strict=strict) for log in logs]
     combined = combine(datasets)
@@ -71,9 +71,9 @@ def merge(files: tuple[Path, ...], out: Path, allow_mixed_devices: bool, strict:
 
     What two files hold of the same measurements is kept once; where everything came from is kept with it.
     """
+    from autoheur.dataset.files import read
     from autoheur.dataset.merging import merge as merge_datasets
-    from autoheur.dataset.reading import read
-    from autoheur.dataset.store import write_parquet
+    from autoheur.dataset.parquet import write_parquet
 
     datasets = [read(path, strict=strict) for path in files]
     merged = merge_datasets(datasets, allow_mixed_devices, [str(path) for path in files])
@@ -98,8 +98,8 @@ def merge(files: tuple[Path, ...], out: Path, allow_mixed_devices: bool, strict:
 @out_option
 def export(dataset: Path, out: Path) -> None:
     """Write DATASET back as an AutoHeuristic text log (gzipped if the name ends in .gz)."""
-    from autoheur.dataset.export import write_log
-    from autoheur.dataset.reading import read
+    from autoheur.dataset.autoheuristic_log.writer import write_log
+    from autoheur.dataset.files import read
 
     write_log(read(dataset), out)
     console().print(f"wrote {out}", markup=False)

@@ -107,8 +107,8 @@ def _show_code(path: Path) -> None:
 
 def _decide_fresh(path: Path) -> None:
     """Decide each problem of a dataset with the command line, beside what was just measured."""
-    from autoheur.dataset.grouping import statistics
-    from autoheur.dataset.reading import read
+    from autoheur.dataset.files import read
+    from autoheur.dataset.statistics import statistics
 
     dataset = read(path)
     medians = statistics(dataset).median_ms

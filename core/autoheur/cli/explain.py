@@ -17,7 +17,7 @@ from autoheur.registry import default_registry
 from autoheur.types import Value
 
 if TYPE_CHECKING:
-    from autoheur.train.explaining import Explanation, FeatureValue, Neighbour, Way
+    from autoheur.train.explain import Explanation, FeatureValue, Neighbour, Way
 
 MOST_CONDITIONS = 40
 """Ways of up to so many conditions in all are told in full; of more, what is asked about how often."""
@@ -40,8 +40,8 @@ def explain(
     Shown are the scores and the threshold, every feature with what training saw of it, the way through the model's
     trees, and with --data what was measured near by. The device is not looked at.
     """
-    from autoheur.dataset.reading import read
-    from autoheur.train.explaining import explain as explain_problem
+    from autoheur.dataset.files import read
+    from autoheur.train.explain import explain as explain_problem
 
     found = find_artifact(artifact, default_registry())
     problem = parse_problem(found.operator, values, found.raw_features)
@@ -65,7 +65,7 @@ def _reason(artifact: Artifact, explanation: Explanation) -> str:
         "ratio": "best score over second best",
         "difference": "best score minus second best",
         "score": "best score",
-    }[policy.statistic]
+    }[artifact.model.statistic]
     if explanation.reason in ("decided", "below_threshold"):
         comparison = ">" if explanation.reason == "decided" else "not >"
         return f"{explanation.reason}: {what} {explanation.confidence:.6g}, {comparison} {policy.threshold:.6g}"
@@ -149,7 +149,7 @@ def _to_json(artifact: Artifact, explanation: Explanation) -> dict[str, Any]:
         "decision": explanation.choice or "unsure",
         "choice": explanation.choice,
         "reason": explanation.reason,
-        "statistic": artifact.policy.statistic,
+        "statistic": artifact.model.statistic,
         "confidence": explanation.confidence if math.isfinite(explanation.confidence) else None,
         "threshold": artifact.policy.threshold,
         "scores": explanation.scores,

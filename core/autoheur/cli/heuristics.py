@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,9 +13,9 @@ from autoheur.errors import InputError
 from autoheur.files import write_text
 from autoheur.heuristic import artifact as artifact_files
 from autoheur.heuristic.artifact import Artifact
-from autoheur.heuristic.store import Store
+from autoheur.heuristic.installed import Store
 from autoheur.registry import Registry, default_registry
-from autoheur.types import Decision, Feature, Value
+from autoheur.types import Feature, Value
 
 
 def find_artifact(text: str, registry: Registry) -> Artifact:
@@ -61,7 +60,7 @@ def decide(operator: str, values: tuple[str, ...], device: str | None, as_json: 
     problem = parse_problem(operator, values, registry.raw_features(operator))
     decision = registry.decide(operator, problem, where)
     if as_json:
-        print_json(_describe(decision, where.label()))
+        print_json({**decision.to_dict(), "device": where.label()})
         return
     out = console()
     out.print(f"[bold]{decision.choice or 'unsure'}[/bold]", end="")
@@ -73,21 +72,6 @@ def decide(operator: str, values: tuple[str, ...], device: str | None, as_json: 
     if decision.detail:
         explanation += f": {decision.detail}"
     out.print(f"  ({explanation})", markup=False)
-
-
-def _describe(decision: Decision, device: str) -> dict[str, Any]:
-    return {
-        "operator": decision.operator,
-        "decision": decision.choice or "unsure",
-        "choice": decision.choice,
-        "unsure": decision.unsure,
-        "reason": decision.reason.value,
-        "confidence": decision.confidence if abs(decision.confidence) < float("inf") else None,
-        "heuristic": decision.heuristic,
-        "provenance": str(decision.provenance) if decision.provenance else None,
-        "device": device,
-        "detail": decision.detail,
-    }
 
 
 def parse_problem(operator: str, values: Sequence[str], features: Sequence[Feature]) -> dict[str, Value]:

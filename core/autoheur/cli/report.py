@@ -20,8 +20,8 @@ from autoheur.registry import default_registry
 from autoheur.types import Value
 
 if TYPE_CHECKING:
-    from autoheur.train.evaluation import Row
-    from autoheur.train.reporting import Mistake, Section, Step
+    from autoheur.train.figures import Row
+    from autoheur.train.report import Mistake, Section, Step
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -59,7 +59,7 @@ def report(
     Figures, what other thresholds would decide, groups of problems, the worst decisions, and where the heuristic came
     from. DATA and --eval sets are taken as `autoheur evaluate` takes them.
     """
-    from autoheur.train.reporting import report_on
+    from autoheur.train.report import report_on
 
     check_writable(out)
     found = find_artifact(artifact, default_registry())
@@ -110,7 +110,7 @@ def _facts(artifact: Artifact) -> Iterator[tuple[str, str]]:
     yield "learner", str(provenance.get("learner", "unknown"))
     yield "model", f"{len(model.trees)} trees, {sum(map(len, (tree.feature for tree in model.trees))):,} nodes"
     guard = ", inside the ranges seen in training" if policy.guard else ""
-    yield "decides when", f"the {policy.statistic} of scores exceeds {policy.threshold:.6g}{guard}"
+    yield "decides when", f"the {artifact.model.statistic} of scores exceeds {policy.threshold:.6g}{guard}"
     tested = [
         tree.feature[node] for tree in model.trees for node in range(len(tree.feature)) if tree.feature[node] >= 0
     ]

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from autoheur.dataset.dataset import Dataset
     from autoheur.fingerprint import Fingerprint
     from autoheur.operators import OperatorPlugin
-    from autoheur.train.drawing import Sampler
-    from autoheur.train.evaluation import Row
     from autoheur.train.examples import Filter
+    from autoheur.train.figures import Row
+    from autoheur.train.sampled import Sampler
     from autoheur.train.search import Progress
 
 AUTO = "auto"
@@ -86,7 +86,7 @@ def train(
     data itself names.
     """
     from autoheur.train import protocols
-    from autoheur.train.protocol import Options
+    from autoheur.train.protocols.contract import Options
     from autoheur.train.training import TrainRequest
     from autoheur.train.training import train as run
 
@@ -165,7 +165,7 @@ def split_operator(arguments: Sequence[str], operators: Sequence[str]) -> tuple[
 
 
 def read_data(paths: Sequence[Path], strict: bool) -> list[Dataset]:
-    from autoheur.dataset.reading import read
+    from autoheur.dataset.files import read
 
     return [read(path, strict=strict) for path in paths]
 
@@ -260,7 +260,7 @@ def evaluate(
 
     Measurements of DATA are filtered as they were in training; those of --eval sets are taken as they are.
     """
-    from autoheur.train.judging import apply, learned_from
+    from autoheur.train.apply import apply, learned_from
 
     loaded = find_artifact(artifact, default_registry())
     datasets = named_datasets("evaluate", data, evals, strict)

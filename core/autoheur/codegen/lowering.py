@@ -97,7 +97,7 @@ class _Lowering:
             guards=guards,
             derives=shared.derives,
             model=model,
-            statistic=artifact.policy.statistic,
+            statistic=artifact.model.statistic,
             threshold=float(artifact.policy.threshold),
             device=_device(artifact.precondition.device),
         )

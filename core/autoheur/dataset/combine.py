@@ -10,7 +10,7 @@ import polars as pl
 
 from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.parts import PARTS, describe_parts
-from autoheur.dataset.problems import ProblemTable, with_integers
+from autoheur.dataset.problem_table import ProblemTable, with_integers
 from autoheur.dataset.summary import summarise
 from autoheur.errors import InputError
 from autoheur.fingerprint import Fingerprint

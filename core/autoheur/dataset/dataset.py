@@ -86,6 +86,8 @@ class Dataset:
     summary: Summary = Summary()
     sha256: tuple[str, ...] = ()
     environment: dict[str, Any] = attrs.field(factory=dict)
+    choice_features: tuple[Feature, ...] = ()
+    choice_table: pl.DataFrame = attrs.field(factory=pl.DataFrame)
 
     @property
     def name(self) -> str:

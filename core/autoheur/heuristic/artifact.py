@@ -6,7 +6,7 @@ import functools
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +16,14 @@ from autoheur import formula as formulas
 from autoheur.errors import ArtifactError, FormulaError
 from autoheur.files import write_text
 from autoheur.fingerprint import Fingerprint
-from autoheur.heuristic.model import Forest, Policy
-from autoheur.types import Feature, FeatureKind
+from autoheur.heuristic.model import Forest, Policy, flaw
+from autoheur.types import Feature, FeatureKind, Value
 
 if TYPE_CHECKING:
     import cattrs
 
 FORMAT = "autoheur.artifact"
-VERSION = 1
+VERSION = 2
 
 
 @attrs.frozen
@@ -47,8 +47,9 @@ class Precondition:
 class Artifact:
     """A learned heuristic: everything needed to decide, and where it came from.
 
-    ``features`` are the operator's raw features, all of which a problem must name, and the derived ones that the
-    model reads. ``seen`` is keyed by raw feature. ``provenance`` is free-form: dataset hashes, learner and
+    ``features`` are the operator's raw features, of problems and of choices, and the derived ones that the model reads.
+    ``choices`` are the names of those that training saw, and ``choice_features`` holds their raw features: name ->
+    one value per choice. ``seen`` is keyed by raw feature. ``provenance`` is free-form: dataset hashes, learner and
     parameters, protocol, metrics per dataset, versions, date.
     """
 
@@ -58,16 +59,38 @@ class Artifact:
     choices: list[str]
     model: Forest
     policy: Policy
+    choice_features: dict[str, list[Value]] = attrs.field(factory=dict)
     precondition: Precondition = Precondition()
     seen: dict[str, Seen] = attrs.field(factory=dict)
     provenance: dict[str, Any] = attrs.field(factory=dict)
 
     @property
     def raw_features(self) -> tuple[Feature, ...]:
-        return tuple(feature for feature in self.features if not feature.derived)
+        """Those that a problem names."""
+        return tuple(feature for feature in self.features if not feature.derived and feature.of == "problem")
 
-    def feature(self, name: str) -> Feature:
-        return next(feature for feature in self.features if feature.name == name)
+    @property
+    def raw_choice_features(self) -> tuple[Feature, ...]:
+        """Those that every choice has."""
+        return tuple(feature for feature in self.features if not feature.derived and feature.of == "choice")
+
+    def belongs_to_choice(self, name: str | None) -> bool:
+        """Whether a feature may differ between the choices of one problem."""
+        return name in of_choices(self.features)
+
+    def table(self) -> dict[str, dict[str, Value]]:
+        """The choices that training saw, each with its raw features."""
+        return {
+            choice: {name: values[position] for name, values in self.choice_features.items()}
+            for position, choice in enumerate(self.choices)
+        }
+
+
+def of_choices(features: Sequence[Feature]) -> frozenset[str]:
+    """The names of the features that belong to a choice, or to a problem and a choice together."""
+    raw = {feature.name for feature in features if not feature.derived and feature.of == "choice"}
+    derived = {f.name for f in features if f.formula is not None and raw.intersection(formulas.parse(f.formula).names)}
+    return frozenset(raw | derived)
 
 
 def to_json(artifact: Artifact) -> str:
@@ -106,6 +129,8 @@ def from_json(text: str | bytes, source: str = "artifact") -> Artifact:
         raise ArtifactError(f"{source}: not JSON ({error})") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ArtifactError(f'{source}: not an autoheur artifact (no "format": "{FORMAT}")')
+    if data.get("version") == 1:
+        data = _from_version_1(data)
     if data.get("version") != VERSION:
         raise ArtifactError(
             f"{source}: artifact version {data.get('version')!r}, but this autoheur reads version {VERSION}; "
@@ -123,6 +148,16 @@ def from_json(text: str | bytes, source: str = "artifact") -> Artifact:
     return artifact
 
 
+def _from_version_1(data: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 had the statistic in the policy and knew no features of choices. What is damaged stays so."""
+    policy, model = data.get("policy"), data.get("model")
+    if not isinstance(policy, dict) or not isinstance(model, dict):
+        return {**data, "version": VERSION}
+    statistic = {"statistic": policy["statistic"]} if "statistic" in policy else {}
+    kept = {key: value for key, value in policy.items() if key != "statistic"}
+    return {**data, "version": VERSION, "policy": kept, "model": {**model, **statistic}}
+
+
 @functools.cache
 def _converter() -> cattrs.Converter:
     """Structures plain data strictly. Kept, for it generates code per type at first use, which outlasts a read."""
@@ -133,6 +168,7 @@ def _converter() -> cattrs.Converter:
     converter.register_structure_hook(int, _whole)
     converter.register_structure_hook(str, _text)
     converter.register_structure_hook(bool, _truth)
+    converter.register_structure_hook(Value, _value)
     return converter
 
 
@@ -166,6 +202,12 @@ def _truth(value: Any, _: type) -> bool:
     return value
 
 
+def _value(value: Any, _: object) -> Value:
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    return _number(value, float)
+
+
 def read(path: str | os.PathLike[str]) -> Artifact:
     """Read an artifact file.
 
@@ -193,9 +235,12 @@ def _contradiction(artifact: Artifact) -> str | None:
     return None
 
 
-def raw_kinds(features: Mapping[str, Feature]) -> tuple[dict[str, FeatureKind], frozenset[str]]:
-    """The raw features' kinds and the names of the whole-number ones, as :meth:`Formula.kind` takes them."""
-    raw = [feature for feature in features.values() if not feature.derived]
+def raw_kinds(features: Mapping[str, Feature], of: str | None = None) -> tuple[dict[str, FeatureKind], frozenset[str]]:
+    """The raw features' kinds and the names of the whole-number ones, as :meth:`Formula.kind` takes them.
+
+    ``of`` leaves out those of the other kind of thing, problem or choice.
+    """
+    raw = [feature for feature in features.values() if not feature.derived and of in (None, feature.of)]
     return {f.name: f.kind for f in raw}, frozenset(f.name for f in raw if f.integer)
 
 
@@ -210,8 +255,9 @@ def _check_features(artifact: Artifact) -> str | None:
     if artifact.precondition.formula is not None:
         texts.append(("the precondition", artifact.precondition.formula, True))
     for owner, text, truth in texts:
+        known = raw_kinds(features, "problem") if owner == "the precondition" else (kinds, integers)
         try:
-            kind = formulas.parse(text).kind(kinds, integers)
+            kind = formulas.parse(text).kind(*known)
         except FormulaError as error:
             return f"{owner}: {error}"
         if (kind == "truth") != truth or kind == "category":
@@ -232,6 +278,16 @@ def _check_choices(artifact: Artifact) -> str | None:
         return "fewer than two choices"
     if len(set(artifact.choices)) != len(artifact.choices):
         return "a choice is listed twice"
+    declared = {feature.name: feature for feature in artifact.raw_choice_features}
+    if declared.keys() != artifact.choice_features.keys():
+        return f"choice_features: {', '.join(artifact.choice_features)}, but declared are {', '.join(declared)}"
+    for name, values in artifact.choice_features.items():
+        if len(values) != len(artifact.choices):
+            return f"choice_features: {name!r} has {len(values)} values for {len(artifact.choices)} choices"
+        if any(isinstance(value, str) != (declared[name].kind == "categorical") for value in values):
+            return f"choice_features: {name!r} is {declared[name].kind}"
+    if artifact.model.layout == "vector" and any(artifact.belongs_to_choice(c.feature) for c in artifact.model.inputs):
+        return "a model of layout 'vector' reads a feature of choices"
     return None
 
 
@@ -249,32 +305,11 @@ def _check_model(artifact: Artifact) -> str | None:
             return f"{where} names the unknown feature {column.feature!r}"
         elif (column.category is not None) != (features[column.feature].kind == "categorical"):
             return f"{where}: feature {column.feature!r} is {features[column.feature].kind}"
-    width = 1 if model.layout == "row" else len(artifact.choices)
-    if len(model.base) != width:
-        return f"the model's base has {len(model.base)} values, not {width}"
-    for position, tree in enumerate(model.trees):
-        size = len(tree.feature)
-        if not size or any(len(column) != size for column in (tree.threshold, tree.left, tree.right, tree.value)):
-            return f"tree {position}: arrays of different length, or empty"
-        for node in range(size):
-            if tree.feature[node] == -1:
-                if len(tree.value[node]) != width:
-                    return f"tree {position}, leaf {node}: {len(tree.value[node])} values, not {width}"
-            # Children after their parent: no cycles, so every walk ends.
-            elif not (0 <= tree.feature[node] < len(model.inputs)):
-                return f"tree {position}, node {node}: no model input {tree.feature[node]}"
-            elif not (node < tree.left[node] < size and node < tree.right[node] < size):
-                return f"tree {position}, node {node}: children out of order"
-        children = [
-            child for node in range(size) if tree.feature[node] != -1 for child in (tree.left[node], tree.right[node])
-        ]
-        if len(set(children)) != len(children):  # following both parents could take forever
-            return f"tree {position}: a node has two parents"
-    return None
+    return flaw(model, len(artifact.choices))
 
 
 def _check_seen(artifact: Artifact) -> str | None:
-    raw = {feature.name: feature for feature in artifact.raw_features}
+    raw = {feature.name: feature for feature in artifact.features if not feature.derived}
     for name, seen in artifact.seen.items():
         if name not in raw:
             return f"seen: {name!r} is not a raw feature"

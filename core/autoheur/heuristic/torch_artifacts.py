@@ -95,8 +95,8 @@ def read(path: Path, features: Sequence[Feature]) -> Artifact:
         name=f"torch-{path.stem.removeprefix('_')}",
         features=[feature for feature in features if not feature.derived or feature.name in read_by_model],
         choices=choices,
-        model=Forest(inputs, [0.0] * len(choices), [tree], layout="vector", precision="float64"),
-        policy=Policy("score", threshold, guard=False),
+        model=Forest(inputs, [0.0] * len(choices), [tree], layout="vector", precision="float64", statistic="score"),
+        policy=Policy(threshold, guard=False),
         precondition=Precondition(device, _smallest(device)),
         provenance={"learner": "decision_tree", "converted_from": path.name},
     )

@@ -94,4 +94,4 @@ def _too_slow(compile_: Compile, decision: Decision, seconds: float) -> Decision
 
 
 def _unsure(operator: str, reason: Reason, detail: str) -> Decision:
-    return Decision(operator, None, reason, detail=detail)
+    return Decision(operator, (), reason, detail=detail)

@@ -24,7 +24,7 @@ def autoload() -> None:
     if setting in ("", "0", "off", "false", "no"):
         return
     try:
-        from autoheur.inductor import session
+        from autoheur.inductor import activation as session
 
         session.enable("use" if setting in ("1", "on", "true", "yes") else setting)
     except Exception as error:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from autoheur.inductor import session as sessions
+from autoheur.inductor import activation as sessions
+from autoheur.inductor.activation import Session
 from autoheur.inductor.records import warn_once
-from autoheur.inductor.session import Session
 from autoheur.inductor.snapshot import Snapshot, current_snapshot
 
 if TYPE_CHECKING:

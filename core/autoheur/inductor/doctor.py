@@ -12,8 +12,9 @@ from typing import Any
 import autoheur
 from autoheur import fingerprint
 from autoheur.fingerprint import Fingerprint
-from autoheur.heuristic.store import Store, home
-from autoheur.inductor import journal, session
+from autoheur.heuristic.installed import Store, home
+from autoheur.inductor import activation as session
+from autoheur.inductor import journal
 from autoheur.registry import Registry
 
 AUTOLOAD_GROUP = "torch.backends"

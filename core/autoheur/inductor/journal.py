@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autoheur.dataset.layout import CHOICE, FEEDBACK
+from autoheur.dataset.autoheuristic_log.header import CHOICE, FEEDBACK
 from autoheur.fingerprint import Fingerprint
-from autoheur.heuristic.store import home
+from autoheur.heuristic.installed import home
 from autoheur.inductor.asking import Answer, Question
 from autoheur.inductor.measuring import Measurement
 from autoheur.types import Feature, Problem

@@ -12,7 +12,7 @@ from autoheur.fingerprint import Fingerprint
 from autoheur.types import Decision, Reason, Value
 
 if TYPE_CHECKING:
-    from autoheur.inductor.session import Mode, Session
+    from autoheur.inductor.activation import Mode, Session
 
 logger = logging.getLogger("autoheur.inductor")
 """``TORCH_LOGS="+autoheur"`` shows one line a decision."""

@@ -15,7 +15,7 @@ from autoheur.precedence import Heuristic
 from autoheur.registry import Registry, default_registry
 
 if TYPE_CHECKING:
-    from autoheur.inductor.session import Mode, Session
+    from autoheur.inductor.activation import Mode, Session
 
 logger = logging.getLogger("autoheur.inductor")
 

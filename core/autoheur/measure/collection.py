@@ -13,16 +13,16 @@ from typing import Any
 import attrs
 
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.store import read_parquet, write_parquet
+from autoheur.dataset.parquet import read_parquet, write_parquet
 from autoheur.errors import InputError, PluginError
 from autoheur.files import check_writable
 from autoheur.fingerprint import Fingerprint
 from autoheur.measure import assembly
+from autoheur.measure.collector import Progress, Session
 from autoheur.measure.engines import Engine, InProcess
 from autoheur.measure.interleaving import Effort
 from autoheur.measure.journal import Header, Journal
 from autoheur.measure.problems import Key, as_problem, key_of
-from autoheur.measure.session import Progress, Session
 from autoheur.measure.timers import Timer
 from autoheur.measure.worker import Job, Measurable
 from autoheur.types import Problem

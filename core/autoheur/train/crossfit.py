@@ -6,18 +6,19 @@ from collections.abc import Sequence
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
-from autoheur.errors import InputError
-from autoheur.train.learner import Examples, FittedModel, Floats
-from autoheur.train.search import Candidate, Progress, label, run_all
-from autoheur.train.splits import Indices
+from autoheur.errors import InputError, PluginError
+from autoheur.heuristic import reference
+from autoheur.heuristic.model import Forest
+from autoheur.learning import Examples, Floats, Mask, Positions
+from autoheur.train.examples import questions
+from autoheur.train.search import Candidate, Progress, fit, label, run_all
 
 FEW = 1000
 """With fewer problems than this there are ten folds instead of five: there, every problem fitted counts."""
 
 
-def folds(examples: Examples, seed: int) -> list[Indices]:
+def folds(examples: Examples, seed: int) -> list[Positions]:
     """Deal the problems out at random into five folds, ten where they are :data:`FEW`, each sorted.
 
     A problem that comes twice, as one of train and of val may, is one problem here.
@@ -37,7 +38,7 @@ def folds(examples: Examples, seed: int) -> list[Indices]:
     return [np.flatnonzero(fold_of[problem] == fold) for fold in range(int(fold_of.max()) + 1)]
 
 
-def first_of_each(examples: Examples) -> NDArray[np.bool_]:
+def first_of_each(examples: Examples) -> Mask:
     """Whether a problem (P) is the first of its kind here: twice the same is no more evidence than once."""
     _, first = np.unique(examples.matrix, axis=0, return_index=True)
     found = np.zeros(len(examples), bool)
@@ -45,48 +46,64 @@ def first_of_each(examples: Examples) -> NDArray[np.bool_]:
     return found
 
 
+def score(forest: Forest, examples: Examples, known: Sequence[str]) -> Floats:
+    """Score every choice that counts (P x C); ``known`` are the choices that the forest was fitted to."""
+    return reference.score(forest, questions(examples), known)
+
+
 @attrs.frozen(eq=False)
 class CrossFit:
-    """One candidate, cross-fitted: ``scores`` (P x C) are out of fold, ``model`` is fitted to all P problems."""
+    """One candidate, cross-fitted: ``scores`` (P x C) are out of fold, ``forest`` is fitted to all P problems."""
 
     candidate: Candidate
     scores: Floats
-    model: FittedModel
+    forest: Forest
 
 
 @attrs.frozen(eq=False)
 class _Task:
     candidate: Candidate
-    held_out: Indices | None
+    held_out: Positions | None
 
     def __str__(self) -> str:
         return label(self.candidate)
 
 
 def cross_fit(
-    examples: Examples, candidates: Sequence[Candidate], parts: Sequence[Indices], progress: Progress | None = None
-) -> list[CrossFit]:
-    """Fit every candidate once without each part and once on everything, on all cores."""
+    examples: Examples, candidates: Sequence[Candidate], parts: Sequence[Positions], progress: Progress | None = None
+) -> tuple[list[CrossFit], list[str]]:
+    """Fit every candidate once without each part and once on everything, on all cores.
 
-    def fit(task: _Task) -> tuple[FittedModel | None, Floats | None]:
-        learner, parameters = task.candidate
+    Returns those that could be fitted, and for each of the others one line that says why not.
+
+    Raises:
+        PluginError: none could be fitted.
+    """
+
+    def run(task: _Task) -> tuple[Forest, Floats | None]:
         if task.held_out is None:
-            return learner.fit(examples, parameters), None
+            return fit(task.candidate, examples), None
         kept = np.setdiff1d(np.arange(len(examples)), task.held_out, assume_unique=True)
-        model = learner.fit(examples.take(kept), parameters)
-        return None, model.scores(examples.matrix[task.held_out])
+        forest = fit(task.candidate, examples.take(kept))
+        return forest, score(forest, examples.take(task.held_out), examples.choices)
 
-    held_out: list[Indices | None] = [*parts, None]
+    held_out: list[Positions | None] = [*parts, None]
     tasks = [_Task(candidate, part) for candidate in candidates for part in held_out]
-    results = run_all(fit, tasks, progress)
-    fitted = []
+    results = run_all(run, tasks, progress)
+    fitted: list[CrossFit] = []
+    failed: list[PluginError] = []
     for position, candidate in enumerate(candidates):
         own = results[position * len(held_out) : (position + 1) * len(held_out)]
+        broken = [result for result in own if isinstance(result, PluginError)]
+        if broken:
+            failed.append(broken[0])
+            continue
         scores = np.empty((len(examples), len(examples.choices)))
-        for part, (_, found) in zip(parts, own[:-1], strict=True):
+        *out_of_fold, whole = (result for result in own if not isinstance(result, PluginError))
+        for part, (_, found) in zip(parts, out_of_fold, strict=True):
             assert found is not None
             scores[part] = found
-        model, _ = own[-1]
-        assert model is not None
-        fitted.append(CrossFit(candidate, scores, model))
-    return fitted
+        fitted.append(CrossFit(candidate, scores, whole[0]))
+    if not fitted:
+        raise failed[0]
+    return fitted, [f"{error}; it is left out" for error in failed]

@@ -12,12 +12,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from autoheur.dataset.columns import feature_columns
+from autoheur.dataset.columns import evaluate, feature_columns
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.grouping import statistics
+from autoheur.dataset.statistics import statistics
 from autoheur.errors import InputError
+from autoheur.formula import parse
+from autoheur.heuristic.artifact import of_choices
 from autoheur.heuristic.model import Input
-from autoheur.train.learner import Examples, Floats
+from autoheur.heuristic.reference import Questions
+from autoheur.learning import Examples, Floats, Positions
 from autoheur.train.noise import standard_errors
 from autoheur.types import Feature
 
@@ -80,35 +83,79 @@ class Dropped:
 class Selection:
     """The P problems of a dataset that pass a filter, sorted by their raw features: numerical, then categorical ones.
 
-    ``keys`` holds those raw features in that order, under names of its own. ``choices`` are the C choices that count
-    for at least one problem, sorted. ``times`` (P x C, median milliseconds) and ``spread`` (P x C, relative standard
-    deviation) and ``noise`` (P x C, standard error of the logarithm of the median) are NaN where a choice does not
-    count.
+    ``keys`` holds those raw features in that order, under names of its own; ``columns`` all features that belong to a
+    problem. ``choices`` are the C choices that count for at least one problem, sorted by name; ``choice_columns`` holds
+    their raw features (one value per choice), and ``pair_features`` are the features that belong to a choice or to a
+    problem and a choice together. ``times`` (P x C, median milliseconds) and ``noise`` (P x C, standard error of the
+    logarithm of the median) are NaN where a choice does not count.
     """
 
     keys: pl.DataFrame
     columns: Columns
     choices: tuple[str, ...]
+    choice_columns: Columns
+    pair_features: tuple[Feature, ...]
     times: Floats
-    spread: Floats
     noise: Floats
     dropped: Dropped
 
     def __len__(self) -> int:
         return len(self.times)
 
+    def take(self, indices: Positions) -> Selection:
+        """The problems at ``indices``, in that order."""
+        return attrs.evolve(
+            self,
+            keys=self.keys[indices],
+            columns={name: column[indices] for name, column in self.columns.items()},
+            times=self.times[indices],
+            noise=self.noise[indices],
+        )
+
+    def pair_columns(self) -> Columns:
+        """The values of ``pair_features``: one per finite time, problem by problem.
+
+        Raises:
+            FormulaError: a formula cannot be computed for some pair; the message shows its values.
+        """
+        problem, choice = np.nonzero(np.isfinite(self.times))
+        raw = {name: column[choice] for name, column in self.choice_columns.items()}
+        read = {name for f in self.pair_features if f.formula is not None for name in parse(f.formula).names}
+        raw |= {name: self.columns[name][problem] for name in read if name in self.columns}
+        found: dict[str, NDArray[Any]] = {}
+        for feature in self.pair_features:
+            if feature.formula is None:
+                found[feature.name] = raw[feature.name]
+                continue
+            values = evaluate(parse(feature.formula), raw)
+            if feature.kind == "categorical":
+                found[feature.name] = np.array(["False", "True"], object)[values.astype(np.intp)]
+            else:
+                found[feature.name] = values.astype(np.float64)
+        return found
+
     def restrict(self, choices: Sequence[str]) -> Selection:
         """Only these choices, in this order (NaN where there is none here), and the problems left with two of them."""
         position = {choice: column for column, choice in enumerate(self.choices)}
-        times, spread, noise = np.full((3, len(self), len(choices)), np.nan)
+        times, noise = np.full((2, len(self), len(choices)), np.nan)
         for column, choice in enumerate(choices):
             if choice in position:
                 times[:, column] = self.times[:, position[choice]]
-                spread[:, column] = self.spread[:, position[choice]]
                 noise[:, column] = self.noise[:, position[choice]]
-        kept = np.flatnonzero(_has_two(np.isfinite(times)))
-        columns = {name: column[kept] for name, column in self.columns.items()}
-        return Selection(self.keys[kept], columns, tuple(choices), times[kept], spread[kept], noise[kept], self.dropped)
+        # Of a choice that is not here no value is ever looked at.
+        place = [position.get(choice, 0) for choice in choices]
+        restricted = attrs.evolve(
+            self,
+            choices=tuple(choices),
+            choice_columns={name: column[place] for name, column in self.choice_columns.items()},
+            times=times,
+            noise=noise,
+        )
+        return restricted.take(np.flatnonzero(_has_two(np.isfinite(times))))
+
+    def with_choices_first(self, choices: Sequence[str]) -> Selection:
+        """All problems, with these choices first and in this order, then the others."""
+        return self.restrict((*choices, *(choice for choice in self.choices if choice not in choices)))
 
 
 def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selection:
@@ -123,14 +170,17 @@ def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selec
     if measured.any(axis=0).sum() == 1:
         only = dataset.choices[int(measured.any(axis=0).argmax())]
         raise InputError(f"{dataset.name}: only one choice ({only}) was measured, so there is nothing to choose")
-    columns = feature_columns(dataset, features)
+    of_pairs = of_choices(features)
+    own = [feature for feature in features if feature.name not in of_pairs]
+    columns = feature_columns(dataset, own)
+    choice_columns = _choice_columns(dataset, features)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = found.std_ms / found.mean_ms
     works = (found.count > 0) & (found.failed == 0)
     often = works & (found.count >= rule.min_count)
     steady = often & ((spread * 100 <= rule.max_spread * 100) if math.isfinite(rule.max_spread) else True)
     finite = np.ones(len(spread), bool)
-    for feature in features:
+    for feature in own:
         if feature.kind == "numerical":
             finite &= np.abs(columns[feature.name]) <= _LARGEST
 
@@ -140,7 +190,7 @@ def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selec
     dropped = Dropped(left[0], *(before - after for before, after in itertools.pairwise(left)))
 
     kept = np.flatnonzero(stages[-1])
-    keys = _keys(dataset, features)[kept]
+    keys = _keys(dataset, own)[kept]
     sorting = sorted_order(keys)
     order = kept[sorting]
     by_name = sorted(range(len(dataset.choices)), key=lambda c: dataset.choices[c])
@@ -150,11 +200,30 @@ def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selec
         keys=keys[sorting],
         columns={name: column[order] for name, column in columns.items()},
         choices=tuple(dataset.choices[c] for c in chosen),
+        choice_columns={name: column[chosen] for name, column in choice_columns.items()},
+        pair_features=tuple(feature for feature in features if feature.name in of_pairs),
         times=np.where(steady[where], found.median_ms[where], np.nan),
-        spread=np.where(steady[where], spread[where], np.nan),
         noise=np.where(steady[where], standard_errors(dataset)[where], np.nan),
         dropped=dropped,
     )
+
+
+def _choice_columns(dataset: Dataset, features: Sequence[Feature]) -> Columns:
+    """The raw features of the dataset's choices, one value per choice."""
+    stored = {feature.name: feature for feature in dataset.choice_features}
+    columns: dict[str, NDArray[Any]] = {}
+    for feature in features:
+        if feature.derived or feature.of != "choice":
+            continue
+        if feature.name not in stored or stored[feature.name].kind != feature.kind:
+            known = ", ".join(f"{name} ({each.kind})" for name, each in stored.items()) or "none"
+            raise InputError(
+                f"{dataset.name}: its choices have no {feature.kind} feature {feature.name!r} (there are: {known})"
+            )
+        values = dataset.choice_table.get_column(feature.name)
+        dtype = object if feature.kind == "categorical" else np.float64
+        columns[feature.name] = np.array(values.to_list(), dtype)
+    return columns
 
 
 def _keys(dataset: Dataset, features: Sequence[Feature]) -> pl.DataFrame:
@@ -174,8 +243,8 @@ def _has_two(counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return two
 
 
-def matrix(columns: Columns, inputs: Iterable[Input]) -> Floats:
-    """Evaluate problem inputs: P x F, one column per input. Choice indicators are not problem inputs.
+def matrix(columns: Columns, inputs: Iterable[Input], rows: int) -> Floats:
+    """Evaluate inputs other than indicators of choices on so many rows: one column per input.
 
     A category that no indicator names gives a row of zeros.
     """
@@ -185,8 +254,7 @@ def matrix(columns: Columns, inputs: Iterable[Input]) -> Floats:
         else (columns[str(column.feature)] == column.category).astype(np.float64)
         for column in inputs
     ]
-    count = len(next(iter(columns.values())))
-    return np.column_stack(evaluated) if evaluated else np.empty((count, 0))
+    return np.column_stack(evaluated) if evaluated else np.empty((rows, 0))
 
 
 @attrs.frozen(eq=False)
@@ -195,41 +263,74 @@ class Encoding:
 
     Columns come in the published order: raw, then derived numerical features, each in declared order; then raw and
     derived categorical ones, with one indicator per category in order of its first appearance among the sorted
-    problems. Choices are those of the first selection, the one that models are fitted on.
+    problems. ``pair_inputs`` are those of choices, likewise; there are none where only names tell choices apart.
+    Choices are those of all selections that models are fitted to.
     """
 
     inputs: tuple[Input, ...]
+    pair_inputs: tuple[Input, ...]
     choices: tuple[str, ...]
 
     @staticmethod
     def of(selections: Sequence[Selection], features: Sequence[Feature]) -> Encoding:
-        """Derive the encoding of all these problems together."""
+        """Derive the encoding of all these problems together.
+
+        Raises:
+            FormulaError: see :meth:`Selection.pair_columns`.
+        """
         order = sorted_order(pl.concat([selection.keys for selection in selections], how="vertical_relaxed"))
-        ordered = sorted(features, key=lambda feature: (feature.kind != "numerical", feature.derived))
+        choices = dict.fromkeys(choice for selection in selections for choice in selection.choices)
+        pairs = {feature.name for feature in selections[0].pair_features}
+        of_pairs = [selection.pair_columns() for selection in selections] if pairs else []
+
+        def columns(feature: Feature) -> list[str]:
+            if feature.name in pairs:
+                return [value for found in of_pairs for value in found[feature.name].tolist()]
+            joined: list[str] = np.concatenate([s.columns[feature.name] for s in selections])[order].tolist()
+            return joined
+
         inputs: list[Input] = []
-        for feature in ordered:
+        pair_inputs: list[Input] = []
+        for feature in sorted(features, key=lambda feature: (feature.kind != "numerical", feature.derived)):
+            target = pair_inputs if feature.name in pairs else inputs
             if feature.kind == "numerical":
-                inputs.append(Input(feature.name))
+                target.append(Input(feature.name))
             else:
-                column = np.concatenate([selection.columns[feature.name] for selection in selections])[order]
-                inputs += (Input(feature.name, category) for category in dict.fromkeys(column.tolist()))
-        return Encoding(tuple(inputs), selections[0].choices)
+                target += (Input(feature.name, category) for category in dict.fromkeys(columns(feature)))
+        return Encoding(tuple(inputs), tuple(pair_inputs), tuple(sorted(choices)))
 
-    def examples(self, selection: Selection) -> Examples:
-        """Encode problems. Choices unknown to the encoding are left out, and problems with fewer than two others."""
-        known = selection.restrict(self.choices)
-        columns = matrix(known.columns, self.inputs)
-        return Examples(self.inputs, self.choices, columns, known.times, known.spread, known.noise)
+    def examples(self, selection: Selection, tolerance: float) -> Examples:
+        """Encode problems whose choices begin with those of the encoding (:meth:`Selection.with_choices_first`).
+
+        Raises:
+            FormulaError: see :meth:`Selection.pair_columns`.
+        """
+        pairs = None
+        if self.pair_inputs:
+            count = int(np.isfinite(selection.times).sum())
+            pairs = matrix(selection.pair_columns(), self.pair_inputs, count)
+        return Examples(
+            self.inputs,
+            selection.choices,
+            matrix(selection.columns, self.inputs, len(selection)),
+            selection.times,
+            self.pair_inputs,
+            pairs,
+            selection.noise,
+            tolerance=tolerance,
+        )
 
 
-def build_examples(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Examples:
-    """Examples of one dataset with an encoding of its own.
-
-    Raises:
-        InputError: as :func:`select`, or no problem passes the filter.
-    """
-    selection = require_problems(select(dataset, features, rule), rule, dataset.name)
-    return Encoding.of([selection], features).examples(selection)
+def questions(examples: Examples) -> Questions:
+    """What a forest is asked about these examples: every choice that counts, on every problem."""
+    return Questions(
+        examples.inputs,
+        examples.matrix,
+        examples.choices,
+        np.isfinite(examples.times),
+        examples.pair_inputs,
+        examples.pairs,
+    )
 
 
 def require_problems(selection: Selection, rule: Filter, where: str) -> Selection:

@@ -72,20 +72,20 @@ def standard_errors(dataset: Dataset) -> Floats:
     return errors
 
 
-def too_slow(times: Floats, noise: Floats | None, choice: NDArray[np.intp], tolerance: float) -> Mask:
-    """Whether taking ``choice`` (P) is a mistake beyond tolerance and noise, where ``times`` are P x C.
+def good_enough(times: Floats, noise: Floats | None, tolerance: float) -> Mask:
+    """Which choices are no mistake to take (P x C), where ``times`` (P x C) are NaN for those that cannot be taken.
 
-    The choice must be more than ``tolerance`` times slower than the best, and the difference significant. With a
-    ``tolerance`` of 1 every slower choice is a mistake, whatever the noise.
+    A mistake is more than ``tolerance`` times slower than the best, and significantly so. With a ``tolerance`` of 1
+    every slower choice is a mistake, whatever the noise.
     """
     rows = np.arange(len(times))
     best = np.where(np.isfinite(times), times, np.inf).argmin(axis=1)
-    lost = np.log(times[rows, choice] / times[rows, best])
-    slow: Mask = lost > math.log(tolerance)
-    if noise is None or tolerance == 1:
-        return slow
-    significant: Mask = lost > SIGNIFICANCE * np.hypot(noise[rows, choice], noise[rows, best])
-    return slow & significant
+    with np.errstate(invalid="ignore"):
+        lost = np.log(times / times[rows, best][:, None])
+        slow: Mask = lost > math.log(tolerance)
+        if noise is not None and tolerance != 1:
+            slow &= lost > SIGNIFICANCE * np.hypot(noise, noise[rows, best][:, None])
+    return np.isfinite(times) & ~slow
 
 
 def resolved(times: Floats, noise: Floats | None, tolerance: float) -> Mask:

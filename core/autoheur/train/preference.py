@@ -1,17 +1,19 @@
-"""Choosing among calibrated candidates: coverage first, then size, then speed."""
+"""Choosing among calibrated candidates: what they save first, then size, then speed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import attrs
+import numpy as np
 
 from autoheur.heuristic.model import Forest
-from autoheur.train.learner import Floats
-from autoheur.train.scoring import comparisons
+from autoheur.heuristic.reference import comparisons
+from autoheur.learning import Examples
+from autoheur.train.examples import questions
 
 SLACK = 0.02
-"""Coverages this close are taken for equal: thresholds hang on a few problems, and vary by about as much."""
+"""Shares this close are taken for equal: thresholds hang on a few problems, and vary by about as much."""
 
 _SAMPLE = 500
 
@@ -24,27 +26,31 @@ class Cost:
     comparisons: float
 
     @staticmethod
-    def of(forest: Forest, matrix: Floats, choices: int) -> Cost:
-        """Count; ``matrix`` (P x F) holds problems to take the mean over."""
+    def of(forest: Forest, examples: Examples) -> Cost:
+        """Count; the comparisons are the mean over some of the examples."""
         leaves = sum(feature < 0 for tree in forest.trees for feature in tree.feature)
-        sample = matrix[:: max(1, len(matrix) // _SAMPLE)]
-        return Cost(leaves, comparisons(forest, sample) * (choices if forest.layout == "row" else 1))
+        sample = questions(examples.take(np.arange(0, len(examples), max(1, len(examples) // _SAMPLE))))
+        if forest.layout == "vector":
+            place = {column: position for position, column in enumerate(sample.inputs)}
+            return Cost(leaves, comparisons(forest, sample.matrix[:, [place[column] for column in forest.inputs]]))
+        choices = sample.offered.sum() / len(sample.matrix)
+        return Cost(leaves, comparisons(forest, sample.rows(forest.inputs)) * float(choices))
 
 
 def prefer(candidates: Sequence[tuple[str, float, Cost]]) -> tuple[int, str | None]:
-    """Pick from (label, coverage, cost): within :data:`SLACK` of the best coverage, the smallest, then the quickest.
+    """Pick from (label, share of benchmarks saved, cost): within :data:`SLACK` of the best, the smallest, the quickest.
 
     Returns its position, and the reason in words where there was a choice.
     """
-    best = max(coverage for _, coverage, _ in candidates)
-    close = [position for position, (_, coverage, _) in enumerate(candidates) if coverage >= best - SLACK]
+    best = max(saved for _, saved, _ in candidates)
+    close = [position for position, (_, saved, _) in enumerate(candidates) if saved >= best - SLACK]
     chosen = min(close, key=lambda position: (candidates[position][2].leaves, candidates[position][2].comparisons))
     if len(candidates) == 1:
         return chosen, None
-    label, coverage, cost = candidates[chosen]
-    reason = f"chosen of {len(candidates)}: {label}, which decides {coverage:.1%} out of fold"
-    if coverage < best:
-        reason += f"; the most that any decides is {best:.1%}, and of the {len(close)} within {SLACK:.0%} of it this"
+    label, saved, cost = candidates[chosen]
+    reason = f"chosen of {len(candidates)}: {label}, which saves {saved:.1%} of the benchmarks out of fold"
+    if saved < best:
+        reason += f"; the most that any saves is {best:.1%}, and of the {len(close)} within {SLACK:.0%} of it this"
         reason += f" is the smallest ({_words(cost)})"
     elif len(close) > 1:
         reason += f", the most of all and the smallest of {len(close)} within {SLACK:.0%} ({_words(cost)})"

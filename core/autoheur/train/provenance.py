@@ -15,8 +15,8 @@ import attrs
 from autoheur.dataset.dataset import Dataset
 from autoheur.errors import InputError
 from autoheur.heuristic.drift import SOFTWARE
-from autoheur.train.evaluation import Row
-from autoheur.train.protocol import Options, Outcome
+from autoheur.train.figures import Row
+from autoheur.train.protocols.contract import Options, Outcome
 
 _DISTRIBUTIONS = ("autoheur-core", "autoheur-learners", "scikit-learn", "numpy", "polars")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from autoheur.dataset.combine import combine
 from autoheur.dataset.dataset import Dataset
@@ -14,17 +15,18 @@ from autoheur.errors import InputError
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.artifact import Artifact, Precondition, Seen
 from autoheur.heuristic.model import Forest
+from autoheur.heuristic.reference import inside
+from autoheur.learning import Learner
 from autoheur.train import protocols
-from autoheur.train.drawing import Drawing, Sampler
-from autoheur.train.evaluation import Row
 from autoheur.train.examples import UNFILTERED, Encoding, Filter, Selection, require_problems, select
-from autoheur.train.guarding import ranges_seen, within
-from autoheur.train.learner import Examples, Learner
-from autoheur.train.protocol import Data, Options
+from autoheur.train.figures import Row
+from autoheur.train.protocols.contract import Data, Options
 from autoheur.train.provenance import describe
+from autoheur.train.ranges import ranges_seen, trusted
+from autoheur.train.sampled import SampledProblems, Sampler
 from autoheur.train.search import Progress, candidates
 from autoheur.train.splits import published_split, train_val_split
-from autoheur.types import Feature
+from autoheur.types import Feature, Value
 
 FITTED = ("train", "val")
 """The parts that models and thresholds may be fitted to."""
@@ -85,7 +87,7 @@ def train(request: TrainRequest) -> TrainResult:
     request = attrs.evolve(request, features=looked_at)
     prepared = _prepare(request, protocol.rule)
     outcome = protocol.run(prepared.data, tasks, request.options, request.progress)
-    model = without_unused_inputs(outcome.model.forest())
+    model = without_unused_inputs(outcome.forest)
     used = {column.feature for column in model.inputs}
     device = request.device or prepared.train.device
     parts = {"train": request.train, "val": request.val, "test": request.test}
@@ -97,6 +99,7 @@ def train(request: TrainRequest) -> TrainResult:
         choices=list(prepared.data.train.choices),
         model=model,
         policy=outcome.policy,
+        choice_features=prepared.choice_features,
         precondition=Precondition(device, request.precondition),
         seen=dict(prepared.seen),
         provenance=describe(outcome, protocol.name, request.options, parts, prepared.split),
@@ -108,6 +111,7 @@ def train(request: TrainRequest) -> TrainResult:
 class _Prepared:
     data: Data
     train: Dataset
+    choice_features: dict[str, list[Value]]
     seen: Mapping[str, Seen]
     split: str | None
     notes: Sequence[str]
@@ -118,28 +122,49 @@ def _prepare(request: TrainRequest, rule: Filter) -> _Prepared:
     _check_parts(request)
     train = combine(request.train)
     selections = {"train": _select(train, request, rule, "train")}
-    notes: list[str] = []
     for part, given in (("val", request.val), ("test", request.test)):
         if given:
             selections[part] = _select(combine(given), request, rule, part)
     encoding = Encoding.of([selections[part] for part in ("train", "val") if part in selections], request.features)
-    filtered = {part: (selection, rule) for part, selection in selections.items()}
-    unfiltered = {name: (_select(data, request, UNFILTERED, name), UNFILTERED) for name, data in request.evals.items()}
-    examples = {}
-    for part, (selection, part_rule) in {**filtered, **unfiltered}.items():
-        examples[part] = _encode(encoding, selection, part)
-        if selection.dropped.count:
-            total, reasons = selection.dropped.total, selection.dropped.describe(part_rule)
-            notes.append(f"{part}: {selection.dropped.count:,} of {total:,} problems left out ({reasons})")
-    split = _split(examples, request.options.seed)
-    evals = {name: examples[name] for name in request.evals}
-    seen = ranges_seen(request.features, [examples["train"], examples["val"]])
-    inside = {part: within(seen, found.inputs, found.matrix) for part, found in examples.items() if part not in FITTED}
-    if request.sampler is not None:
-        draw = Drawing(request.sampler, request.features, encoding.inputs, seen, request.options.seed)
+    notes = [_dropped(part, selection, rule) for part, selection in selections.items() if selection.dropped.count]
+    split = _split(selections, request.options.seed)
+    for name, dataset in request.evals.items():
+        selections[name] = _select(dataset, request, UNFILTERED, name)
+        if selections[name].dropped.count:
+            notes.append(_dropped(name, selections[name], UNFILTERED))
+    seen = ranges_seen(request.features, [selections[part] for part in FITTED])
+    known = {part: selection.with_choices_first(encoding.choices) for part, selection in selections.items()}
+    examples = {part: encoding.examples(selection, request.options.tolerance) for part, selection in known.items()}
+    judged = {part: selection for part, selection in known.items() if part not in FITTED}
+    if request.sampler is not None and not encoding.pair_inputs:
+        draw = SampledProblems(request.sampler, request.features, encoding.inputs, seen, request.options.seed)
         examples |= {part: attrs.evolve(examples[part], draw=draw) for part in FITTED}
-    data = Data(examples["train"], examples["val"], examples.get("test"), evals, inside)
-    return _Prepared(data, train, seen, split, notes)
+    data = Data(
+        examples["train"],
+        examples["val"],
+        examples.get("test"),
+        {name: examples[name] for name in request.evals},
+        {part: inside(seen, selection.columns, len(selection)) for part, selection in judged.items()},
+        {part: trusted(seen, selection) for part, selection in judged.items()},
+    )
+    return _Prepared(data, train, _choice_features(known.values(), encoding.choices), seen, split, notes)
+
+
+def _dropped(part: str, selection: Selection, rule: Filter) -> str:
+    dropped = selection.dropped
+    return f"{part}: {dropped.count:,} of {dropped.total:,} problems left out ({dropped.describe(rule)})"
+
+
+def _choice_features(selections: Iterable[Selection], choices: Sequence[str]) -> dict[str, list[Value]]:
+    """The raw features of the choices: name -> one value per choice."""
+    found: dict[str, list[Value]] = {}
+    for selection in selections:
+        measured = np.flatnonzero(np.isfinite(selection.times[:, : len(choices)]).any(axis=0))
+        for name, column in selection.choice_columns.items():
+            values = found.setdefault(name, [""] * len(choices))
+            for position, value in zip(measured.tolist(), column[measured].tolist(), strict=True):
+                values[position] = value
+    return found
 
 
 def _check_parts(request: TrainRequest) -> None:
@@ -157,20 +182,12 @@ def _select(dataset: Dataset, request: TrainRequest, rule: Filter, part: str) ->
     return require_problems(select(dataset, request.features, rule), rule, f"{part} ({dataset.name})")
 
 
-def _encode(encoding: Encoding, selection: Selection, part: str) -> Examples:
-    examples = encoding.examples(selection)
-    if not len(examples):
-        trained, found = ", ".join(encoding.choices), ", ".join(selection.choices)
-        raise InputError(f"{part}: no problem with two of the choices trained on ({trained}); it has {found}")
-    return examples
-
-
-def _split(examples: dict[str, Examples], seed: int) -> str | None:
-    """Split ``examples["train"]`` into the parts that were not given, in place; say how."""
-    if "val" in examples:
+def _split(selections: dict[str, Selection], seed: int) -> str | None:
+    """Split ``selections["train"]`` into the parts that were not given, in place; say how."""
+    if "val" in selections:
         return None
-    whole = examples["train"]
-    if "test" in examples:
+    whole = selections["train"]
+    if "test" in selections:
         parts = dict(zip(("train", "val"), train_val_split(len(whole), seed), strict=True))
         how = f"val 0.25 at random by problem, seed {seed}"
     else:
@@ -178,7 +195,7 @@ def _split(examples: dict[str, Examples], seed: int) -> str | None:
         how = f"test 0.2, then val 0.25 of the rest, at random by problem, seed {seed}"
     if not all(map(len, parts.values())):
         raise InputError(f"train: {len(whole)} problem(s) are too few for a random split; measure more, or give val")
-    examples |= {part: whole.take(indices) for part, indices in parts.items()}
+    selections |= {part: whole.take(indices) for part, indices in parts.items()}
     return how
 
 
@@ -193,10 +210,10 @@ def without_unused_inputs(forest: Forest) -> Forest:
 def _with_fractions(request: TrainRequest) -> list[Feature]:
     """The features, with ``integer`` taken back where a dataset has fractions."""
     datasets = (*request.train, *request.val, *request.test, *request.evals.values())
-    whole = {feature.name for feature in request.features if feature.integer}
+    whole = {feature.name for feature in request.features if feature.integer}  # choices have few values: as declared
     for dataset in datasets:
         whole -= {f.name for f in dataset.features if not dataset.problems.get_column(f.name).dtype.is_integer()}
     return [
-        feature if feature.derived else attrs.evolve(feature, integer=feature.name in whole)
+        feature if feature.derived or feature.of == "choice" else attrs.evolve(feature, integer=feature.name in whole)
         for feature in request.features
     ]

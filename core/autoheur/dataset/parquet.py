@@ -23,7 +23,7 @@ from polars.io.plugins import register_io_source
 from autoheur import fingerprint
 from autoheur.dataset.dataset import PROBLEM_DTYPES, ROW_DTYPES, Dataset
 from autoheur.dataset.parts import check_parts
-from autoheur.dataset.problems import ProblemTable, distinct_rows
+from autoheur.dataset.problem_table import ProblemTable, distinct_rows
 from autoheur.dataset.summary import summarise
 from autoheur.errors import InputError
 from autoheur.files import replacing

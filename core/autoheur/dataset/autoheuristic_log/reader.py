@@ -17,11 +17,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from autoheur import fingerprint
+from autoheur.dataset.autoheuristic_log.header import Layout, parse_layout, parse_metadata
+from autoheur.dataset.autoheuristic_log.malformed import MalformedLines, reason
+from autoheur.dataset.autoheuristic_log.stream import LineBlocks
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.layout import Layout, parse_layout, parse_metadata
-from autoheur.dataset.malformed import MalformedLines, reason
-from autoheur.dataset.problems import ProblemTable, distinct_rows, distinct_values, with_integers
-from autoheur.dataset.stream import LineBlocks
+from autoheur.dataset.problem_table import ProblemTable, distinct_rows, distinct_values, with_integers
 from autoheur.dataset.summary import summarise
 from autoheur.errors import InputError
 

@@ -6,7 +6,7 @@ import math
 
 import attrs
 
-from autoheur.dataset.layout import Layout
+from autoheur.dataset.autoheuristic_log.header import Layout
 from autoheur.errors import InputError
 
 _SHOWN = 5

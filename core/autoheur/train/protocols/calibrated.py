@@ -10,13 +10,14 @@ import attrs
 import numpy as np
 
 from autoheur.heuristic.model import Policy
-from autoheur.train import calibration, noise
-from autoheur.train.crossfit import CrossFit, cross_fit, first_of_each, folds
-from autoheur.train.evaluation import Decisions, Mask, Row, decide_all, is_best, judge
+from autoheur.heuristic.reference import Shortlists, shortlists
+from autoheur.learning import Examples, Mask, concatenate
+from autoheur.train import bounds, noise
+from autoheur.train.crossfit import CrossFit, cross_fit, first_of_each, folds, score
 from autoheur.train.examples import UNFILTERED
-from autoheur.train.learner import Examples, Floats, Learner, ToleranceAware, concatenate
+from autoheur.train.figures import Row, best_choice, judge, saved_share
 from autoheur.train.preference import Cost, prefer
-from autoheur.train.protocol import Data, Options, Outcome
+from autoheur.train.protocols.contract import Data, Options, Outcome
 from autoheur.train.search import Candidate, Progress, label
 
 MAX_WRONG_RATE = 0.001
@@ -48,12 +49,12 @@ def plan(problems: int, options: Options) -> Risk:
     """
     confidence = options.confidence
     rate = MAX_WRONG_RATE if options.max_wrong_rate is None else options.max_wrong_rate
-    allowed = calibration.allowed_wrong(problems, rate, confidence)
+    allowed = bounds.allowed_wrong(problems, rate, confidence)
     asked = options.max_wrong_rate is not None
     if allowed is not None and (asked or allowed > 0):
         return Risk(problems, rate, allowed)
-    needed = calibration.problems_needed(rate, confidence, 0 if asked else 1)
-    supported = calibration.upper_bound(1, problems, confidence)
+    needed = bounds.problems_needed(rate, confidence, 0 if asked else 1)
+    supported = bounds.upper_bound(1, problems, confidence)
     few = (
         f"{problems:,} problems cannot show with {options.confidence:.0%} confidence that at most {rate:.3%} are "
         f"decided wrongly: that takes {needed:,}"
@@ -75,49 +76,49 @@ def _rounded_up(rate: float) -> float:
 
 @attrs.frozen(eq=False)
 class _Trial:
-    """One cross-fitted candidate with its policy; ``decisions`` are out of fold."""
+    """One cross-fitted candidate with its policy; ``shortlists`` and ``saved`` are out of fold."""
 
     fit: CrossFit
     policy: Policy
-    decisions: Decisions
+    shortlists: Shortlists
+    saved: float
     cost: Cost
 
     @property
     def coverage(self) -> float:
-        return float(self.decisions.decided.mean())
+        return float(self.shortlists.decided.mean())
 
 
 class Calibrated:
-    """Cross-fit on train and val together and set the threshold by an exact bound on the rate of wrong decisions.
+    """Cross-fit on train and val together and set the threshold by an exact bound on the rate of mistakes.
 
-    The scores that calibrate come from models that have not seen the problem; the artifact's model is fitted to all of
+    A mistake is a problem whose shortlist holds no choice that is good enough: with two choices, a wrong decision. The
+    scores that calibrate come from models that have not seen the problem; the artifact's model is fitted to all of
     them, and the threshold is handed on to it: an approximation that docs/calibration.md checks. The rows for train and
     val are out-of-fold figures.
     """
 
     name = "calibrated"
-    description = "cross-fitting, and the threshold that bounds the rate of wrong decisions"
+    description = "cross-fitting, and the threshold that bounds the rate of mistakes"
     rule = UNFILTERED
     default_learner = "extra_trees"
 
     def run(self, data: Data, candidates: Sequence[Candidate], options: Options, progress: Progress | None) -> Outcome:
-        """Run all candidates; of those with about the greatest coverage the cheapest is chosen."""
-        candidates = [(_aimed(learner, options.tolerance), parameters) for learner, parameters in candidates]
+        """Run all candidates; of those that save about the most benchmarks the cheapest is chosen."""
         examples = concatenate([data.train, data.val])
         examples = attrs.evolve(examples, weights=noise.weights(examples.times, examples.noise))
         counts = noise.resolved(examples.times, examples.noise, options.tolerance) & first_of_each(examples)
         risk = plan(int(counts.sum()), options)
         parts = folds(examples, options.seed)
-        trials = [
-            _calibrate(fit, examples, counts, risk, options) for fit in cross_fit(examples, candidates, parts, progress)
-        ]
-        best, why = prefer([(label(trial.fit.candidate), trial.coverage, trial.cost) for trial in trials])
+        fitted, failed = cross_fit(examples, candidates, parts, progress)
+        trials = [_calibrate(fit, examples, counts, risk, options) for fit in fitted]
+        best, why = prefer([(label(trial.fit.candidate), trial.saved, trial.cost) for trial in trials])
         rows = [
             row for position, trial in enumerate(trials) for row in _rows(trial, data, options, chosen=position == best)
         ]
         chosen = trials[best]
         learner, parameters = chosen.fit.candidate
-        notes = _notes(examples, counts, risk, options, len(parts))
+        notes = [*failed, *_notes(examples, counts, risk, options, len(parts))]
         if why:
             alone = 1 - (1 - options.confidence) / len(trials)
             notes += [
@@ -126,32 +127,28 @@ class Calibrated:
                 f"of {len(trials)}",
             ]
         evidence = _evidence(chosen, risk, len(parts))
-        return Outcome(learner, parameters, chosen.fit.model, chosen.policy, rows, notes, evidence)
+        return Outcome(learner, parameters, chosen.fit.forest, chosen.policy, rows, notes, evidence)
 
 
-def _aimed(learner: Learner, tolerance: float) -> Learner:
-    return learner.for_tolerance(tolerance) if isinstance(learner, ToleranceAware) else learner
-
-
-def _wrong(decisions: Decisions, examples: Examples, tolerance: float) -> Mask:
-    """Whether the best-scored choice is a mistake; at a tolerance of 1 as the published figures count them."""
+def _good(examples: Examples, tolerance: float) -> Mask:
+    """Which choices are no mistake (P x C); at a tolerance of 1 as the published figures count them."""
     if tolerance == 1:
-        return ~is_best(decisions.choice, examples.times)
-    return noise.too_slow(examples.times, examples.noise, decisions.choice, tolerance)
+        best: Mask = np.arange(len(examples.choices)) == best_choice(examples.times)[:, None]
+        return best
+    return noise.good_enough(examples.times, examples.noise, tolerance)
 
 
 def _calibrate(fit: CrossFit, examples: Examples, counts: Mask, risk: Risk, options: Options) -> _Trial:
-    learner, _ = fit.candidate
-    available = np.isfinite(examples.times)
-    policy = Policy(learner.statistic, calibration.NEVER, guard=True)
+    offered = np.isfinite(examples.times)
+    statistic = fit.forest.statistic
+    threshold = bounds.NEVER
     if risk.allowed is not None:
-        ranked = decide_all(fit.scores, available, policy)
-        wrong = _wrong(ranked, examples, options.tolerance)
-        policy = attrs.evolve(
-            policy, threshold=calibration.threshold_for(ranked.confidence, wrong & counts, risk.allowed)
-        )
-    decisions = decide_all(fit.scores, available, policy)
-    return _Trial(fit, policy, decisions, Cost.of(fit.model.forest(), examples.matrix, len(examples.choices)))
+        ranked = shortlists(fit.scores, offered, statistic, threshold)
+        needed = ranked.threshold_needed(_good(examples, options.tolerance))[counts]
+        threshold = bounds.threshold_for(needed, ranked.confidence, risk.allowed)
+    found = shortlists(fit.scores, offered, statistic, threshold)
+    saved = saved_share(found, offered) or 0.0
+    return _Trial(fit, Policy(threshold, guard=True), found, saved, Cost.of(fit.forest, examples))
 
 
 def _rows(trial: _Trial, data: Data, options: Options, chosen: bool) -> list[Row]:
@@ -160,11 +157,12 @@ def _rows(trial: _Trial, data: Data, options: Options, chosen: bool) -> list[Row
     out_of_fold = {"train": trial.fit.scores[:middle], "val": trial.fit.scores[middle:]}
 
     def row(name: str, examples: Examples) -> Row:
-        scores: Floats = out_of_fold[name] if name in out_of_fold else trial.fit.model.scores(examples.matrix)
+        scores = out_of_fold[name] if name in out_of_fold else score(trial.fit.forest, examples, data.train.choices)
         return judge(
             scores,
             examples.times,
-            trial.policy,
+            trial.fit.forest.statistic,
+            trial.policy.threshold,
             dataset=name,
             learner=learner.name,
             params=parameters,
@@ -172,6 +170,7 @@ def _rows(trial: _Trial, data: Data, options: Options, chosen: bool) -> list[Row
             noise=examples.noise,
             chosen=chosen,
             applies=data.within.get(name),
+            trusted=data.trusted.get(name),
         )
 
     return [row(name, examples) for name, examples in data.named().items()]
@@ -204,4 +203,5 @@ def _evidence(trial: _Trial, risk: Risk, parts: int) -> dict[str, Any]:
         "allowed_wrong": risk.allowed,
         "max_wrong_rate": risk.rate,
         "coverage": trial.coverage,
+        "benchmarks_saved": trial.saved,
     }

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
-import numpy as np
-from numpy.typing import NDArray
 
 from autoheur.errors import InputError
-from autoheur.heuristic.model import Policy
-from autoheur.train.evaluation import Row
+from autoheur.heuristic.model import Forest, Policy
+from autoheur.learning import Examples, Learner, Mask
 from autoheur.train.examples import Filter
-from autoheur.train.learner import Examples, FittedModel, Learner
+from autoheur.train.figures import Row
 from autoheur.train.search import Candidate, Progress
 
 
@@ -50,14 +48,16 @@ class Data:
     """Examples for training and judging, all with the same inputs and choices.
 
     ``train`` and ``val`` may be used in any way, ``test`` (where there is one) and ``evals`` are only judged.
-    ``within`` says of their problems whether they lie within the ranges and categories of train and val.
+    ``within`` (P) says of their problems, and ``trusted`` (P x C) of their choices, whether they lie within the ranges
+    and categories of train and val. Choices that train and val do not have come after the others.
     """
 
     train: Examples
     val: Examples
     test: Examples | None = None
     evals: Mapping[str, Examples] = attrs.field(factory=dict)
-    within: Mapping[str, NDArray[np.bool_]] = attrs.field(factory=dict)
+    within: Mapping[str, Mask] = attrs.field(factory=dict)
+    trusted: Mapping[str, Mask] = attrs.field(factory=dict)
 
     def named(self) -> dict[str, Examples]:
         """Every set under its name, in the order of the result table."""
@@ -76,7 +76,7 @@ class Outcome:
 
     learner: Learner
     parameters: Mapping[str, Any]
-    model: FittedModel
+    forest: Forest
     policy: Policy
     rows: Sequence[Row]
     notes: Sequence[str] = ()

@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
+from autoheur.dataset.autoheuristic_log.header import CHOICE, FEEDBACK
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.layout import CHOICE, FEEDBACK
 from autoheur.errors import InputError
 from autoheur.files import replacing
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from autoheur.errors import InputError
-from autoheur.train.autoheuristic import AutoHeuristic
-from autoheur.train.calibrated import Calibrated
-from autoheur.train.protocol import TrainingProtocol
+from autoheur.train.protocols.autoheuristic import AutoHeuristic
+from autoheur.train.protocols.calibrated import Calibrated
+from autoheur.train.protocols.contract import TrainingProtocol
 
 PROTOCOLS: Mapping[str, TrainingProtocol] = {protocol.name: protocol for protocol in (Calibrated(), AutoHeuristic())}
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from autoheur.dataset.dataset import Dataset
 from autoheur.heuristic.artifact import Artifact
-from autoheur.train.evaluation import Row, decide_all
+from autoheur.train.apply import Applied, apply, learned_from
 from autoheur.train.examples import Filter
-from autoheur.train.judging import Applied, apply, learned_from
-from autoheur.train.noise import too_slow
+from autoheur.train.figures import Row, best_choice
+from autoheur.train.noise import good_enough
 from autoheur.types import Value
 
 MOST_STEPS = 400
@@ -65,7 +65,7 @@ def report_on(
     """Report on an artifact's decisions for a dataset, called ``name``, with its worst ``mistakes``.
 
     Raises:
-        InputError: see :func:`~autoheur.train.judging.apply`.
+        InputError: see :func:`~autoheur.train.apply.apply`.
     """
     applied = apply(artifact, dataset, rule)
     return Section(
@@ -80,12 +80,13 @@ def report_on(
 def _steps(artifact: Artifact, applied: Applied, tolerance: float) -> Iterator[Step]:
     """The trade-off between deciding much and deciding well, from the surest decision on."""
     times = applied.selection.times
-    decisions = decide_all(applied.scores, np.isfinite(times), artifact.policy, applied.applies)
-    regret = times[np.arange(len(times)), decisions.choice] / np.nanmin(times, axis=1)
-    slow = too_slow(times, applied.selection.noise, decisions.choice, tolerance)
-    asked = np.flatnonzero(applied.applies & ~np.isnan(decisions.confidence))
-    order = asked[np.argsort(-decisions.confidence[asked], kind="stable")]
-    confidence = decisions.confidence[order]
+    found = applied.shortlists(artifact)
+    rows = np.arange(len(times))
+    regret = times[rows, found.first] / np.nanmin(times, axis=1)
+    slow = ~good_enough(times, applied.selection.noise, tolerance)[rows, found.first]
+    asked = np.flatnonzero(applied.applies & ~np.isnan(found.confidence))
+    order = asked[np.argsort(-found.confidence[asked], kind="stable")]
+    confidence = found.confidence[order]
     wrong, beyond = np.cumsum(regret[order] > 1), np.cumsum(slow[order])
     # Equal confidences are decided together: a step ends where the next confidence is another one.
     ends = np.flatnonzero(np.append(confidence[1:] != confidence[:-1], True)) if len(order) else np.array([], np.intp)
@@ -96,7 +97,7 @@ def _steps(artifact: Artifact, applied: Applied, tolerance: float) -> Iterator[S
 
 def _groups(artifact: Artifact, applied: Applied, tolerance: float) -> Iterator[tuple[str, tuple[Row, ...]]]:
     for feature in artifact.features:
-        if feature.kind != "categorical":
+        if feature.kind != "categorical" or feature.name not in applied.selection.columns:
             continue
         column = applied.selection.columns[feature.name]
         categories = sorted(set(column.tolist()))
@@ -108,18 +109,19 @@ def _groups(artifact: Artifact, applied: Applied, tolerance: float) -> Iterator[
 def _mistakes(artifact: Artifact, applied: Applied, count: int) -> Iterator[Mistake]:
     selection = applied.selection
     times = selection.times
-    decisions = decide_all(applied.scores, np.isfinite(times), artifact.policy, applied.applies)
-    best = np.where(np.isfinite(times), times, np.inf).argmin(axis=1)
+    found = applied.shortlists(artifact)
+    best = best_choice(times)
     rows = np.arange(len(times))
-    regret = times[rows, decisions.choice] / times[rows, best]
-    wrong = np.flatnonzero(decisions.decided & (regret > 1))
+    taken = found.kept.argmax(axis=1)
+    regret = times[rows, taken] / times[rows, best]
+    wrong = np.flatnonzero(found.decided & (regret > 1))
     for row in wrong[np.argsort(-regret[wrong], kind="stable")][:count]:
         measured = zip(selection.choices, times[row].tolist(), strict=True)
         yield Mistake(
             problem={feature.name: selection.columns[feature.name].item(row) for feature in artifact.raw_features},
-            chosen=selection.choices[decisions.choice[row]],
+            chosen=selection.choices[taken[row]],
             best=selection.choices[best[row]],
             regret=float(regret[row]),
-            confidence=float(decisions.confidence[row]),
+            confidence=float(found.confidence[row]),
             times_ms={choice: time_ms for choice, time_ms in measured if np.isfinite(time_ms)},
         )

@@ -7,10 +7,10 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from autoheur.dataset.autoheuristic_log.reader import read_log
 from autoheur.dataset.combine import combine
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.log import read_log
-from autoheur.dataset.store import PARQUET_MAGIC, read_parquet
+from autoheur.dataset.parquet import PARQUET_MAGIC, read_parquet
 from autoheur.errors import InputError
 
 

@@ -13,11 +13,11 @@ from autoheur import formula as formulas
 from autoheur.codegen import compile_artifact
 from autoheur.dataset.columns import Columns, evaluate
 from autoheur.dataset.dataset import Dataset
-from autoheur.dataset.grouping import statistics
+from autoheur.dataset.statistics import statistics
 from autoheur.errors import FormulaError, InputError
 from autoheur.heuristic.artifact import Artifact, Seen
 from autoheur.heuristic.model import Forest, Input, Tree
-from autoheur.train.learner import Floats
+from autoheur.learning import Floats
 from autoheur.types import Feature, Problem, Value, check_names
 
 

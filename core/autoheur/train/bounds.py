@@ -10,13 +10,11 @@ Journal of the ACM 2021, and Angelopoulos et al., "Learn then Test", 2021).
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import beta, binom
 
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 NEVER = float(np.finfo(np.float64).max)
 """The threshold of a heuristic that decides nothing."""
@@ -24,14 +22,7 @@ NEVER = float(np.finfo(np.float64).max)
 
 def at_most(wrong: int, total: int, rate: float) -> float:
     """The probability of at most ``wrong`` events among ``total`` independent ones, each of probability ``rate``."""
-    if wrong >= total:
-        return 1.0
-    log_rate, log_other = math.log(rate), math.log1p(-rate)
-    whole = math.lgamma(total + 1)
-    return math.fsum(
-        math.exp(whole - math.lgamma(i + 1) - math.lgamma(total - i + 1) + i * log_rate + (total - i) * log_other)
-        for i in range(wrong + 1)
-    )
+    return float(binom.cdf(wrong, total, rate))
 
 
 def upper_bound(wrong: int, total: int, confidence: float) -> float:
@@ -39,16 +30,7 @@ def upper_bound(wrong: int, total: int, confidence: float) -> float:
 
     1.0 where ``total`` is 0.
     """
-    if wrong >= total:
-        return 1.0
-    low, high = 0.0, 1.0
-    while high - low > 1e-12:
-        middle = (low + high) / 2
-        if at_most(wrong, total, middle) > 1 - confidence:
-            low = middle
-        else:
-            high = middle
-    return high
+    return 1.0 if wrong >= total else float(beta.ppf(confidence, wrong + 1, total - wrong))
 
 
 def allowed_wrong(total: int, rate: float, confidence: float) -> int | None:
@@ -56,16 +38,11 @@ def allowed_wrong(total: int, rate: float, confidence: float) -> int | None:
 
     ``None`` where not even none would: see :func:`problems_needed`.
     """
-    if total == 0 or at_most(0, total, rate) > 1 - confidence:
+    if total == 0:
         return None
-    low, high = 0, total  # low is allowed, high is not
-    while high - low > 1:
-        middle = (low + high) // 2
-        if at_most(middle, total, rate) <= 1 - confidence:
-            low = middle
-        else:
-            high = middle
-    return low
+    most = int(binom.ppf(1 - confidence, total, rate))
+    most -= at_most(most, total, rate) > 1 - confidence
+    return most if most >= 0 else None
 
 
 def problems_needed(rate: float, confidence: float, wrong: int = 0) -> int:
@@ -82,14 +59,16 @@ def problems_needed(rate: float, confidence: float, wrong: int = 0) -> int:
     return high
 
 
-def threshold_for(confidence: Floats, wrong: Mask, allowed: int) -> float:
-    """The smallest threshold above which at most ``allowed`` decisions are wrong.
+def threshold_for(needed: Floats, confidence: Floats, allowed: int) -> float:
+    """The smallest threshold at which at most ``allowed`` problems are left without a choice that is good enough.
 
-    ``confidence`` is a policy's statistic on P problems, ``wrong`` whether the best-scored choice is wrong there. An
-    outlier, however confident, uses up one of the allowed decisions and moves the threshold to the next wrong one.
-    Where no more than those are wrong, the threshold is just below every confidence there is.
+    ``needed`` is, for each problem that counts, the smallest threshold at which its shortlist holds such a choice:
+    minus infinity where the best-scored one is, NaN where none is. ``confidence`` is the policy's statistic on all
+    problems. An outlier uses up one of the allowed problems and moves the threshold to the next one. Where no more than
+    those need a threshold at all, it is just below every confidence there is, so that everything is decided.
     """
-    ordered = np.sort(confidence[wrong])[::-1]
+    ordered = np.sort(needed[needed > -np.inf])[::-1]
     if len(ordered) > allowed:
         return float(ordered[allowed])
-    return float(np.nextafter(confidence.min(), -np.inf))
+    least = np.min(confidence[~np.isnan(confidence)], initial=NEVER)
+    return float(np.nextafter(least, -np.inf))

@@ -15,9 +15,9 @@ from autoheur.dataset.dataset import PROBLEM_DTYPES, Dataset
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.artifact import Seen
 from autoheur.heuristic.model import Input
+from autoheur.heuristic.reference import inside
+from autoheur.learning import Floats
 from autoheur.train.examples import matrix
-from autoheur.train.guarding import within
-from autoheur.train.learner import Floats
 from autoheur.types import Feature, Problem
 
 Sampler = Callable[[Random], Iterator[Problem]]
@@ -28,7 +28,7 @@ _TRIES = 3
 
 
 @attrs.define(eq=False)
-class Drawing:
+class SampledProblems:
     """Draws problems within the ranges and categories of ``seen``. A class, so that it travels to other processes."""
 
     sampler: Sampler
@@ -48,8 +48,9 @@ class Drawing:
         problems = list(itertools.islice(self.sampler(Random(self.seed)), _TRIES * count))
         if not problems:
             return np.empty((0, len(self.inputs)))
-        rows = matrix(feature_columns(_dataset(problems, self.features), self.features), self.inputs)
-        return rows[within(self.seen, self.inputs, rows)][:count]
+        columns = feature_columns(_dataset(problems, self.features), self.features)
+        rows = matrix(columns, self.inputs, len(problems))
+        return rows[inside(self.seen, columns, len(problems))][:count]
 
 
 def _dataset(problems: Sequence[Problem], features: Sequence[Feature]) -> Dataset:

@@ -1,0 +1,1 @@
+"""The text logs of PyTorch's AutoHeuristic: read and written."""
