@@ -27,17 +27,25 @@ TARGETS = tuple(_EMITTERS)
 
 @attrs.frozen
 class CompiledHeuristic:
-    """The functions of a generated module; each takes a problem: raw feature -> value.
+    """The functions of a generated module.
 
-    ``decide`` returns a choice or ``None``, the value of a :class:`~autoheur.types.Reason`, and the policy's
-    statistic (0.0 where no scores were computed). ``scores`` returns one score per choice, in the artifact's order,
-    and ``rank`` the choices, best first; neither looks at precondition or guard, and both raise ``ArithmeticError``
-    or ``ValueError`` where a derived feature cannot be computed. All raise ``KeyError`` for a missing feature.
+    Each takes a problem: raw feature -> value. What is ``offered`` are names of choices, or, where the model scores
+    choices by their features (``open``), names with their raw features; by default the choices that training saw.
+
+    ``shortlist`` returns the offered choices that may be the best, the best-scored first, the value of a
+    :class:`~autoheur.types.Reason`, and the statistic of the second-best score (0.0 where there is none). ``decide``
+    returns the same with the one choice that is left, or ``None``, in place of the shortlist. ``scores`` returns one
+    score per choice that training saw (of an open model per choice offered; NaN is no score), and ``rank`` the choices
+    that training saw, best first; neither looks at precondition or guard, and both raise ``ArithmeticError`` or
+    ``ValueError`` where a derived feature of the problem cannot be computed. All raise ``KeyError`` for a missing
+    feature of the problem.
     """
 
-    decide: Callable[[Problem], tuple[str | None, str, float]]
-    scores: Callable[[Problem], tuple[float, ...]]
+    shortlist: Callable[..., tuple[tuple[str, ...], str, float]]
+    decide: Callable[..., tuple[str | None, str, float]]
+    scores: Callable[..., tuple[float, ...]]
     rank: Callable[[Problem], list[str]]
+    open: bool
 
 
 def generate(artifact: Artifact, target: str = "python") -> str:
@@ -61,4 +69,10 @@ def compile_artifact(artifact: Artifact) -> CompiledHeuristic:
     namespace: dict[str, Any] = {"__name__": "autoheur_generated"}
     # The name shows in tracebacks.
     exec(compile(generate(artifact), f"<heuristic {artifact.name!r}>", "exec"), namespace)
-    return CompiledHeuristic(namespace["decide"], namespace["scores"], namespace["rank"])
+    return CompiledHeuristic(
+        namespace["shortlist"],
+        namespace["decide"],
+        namespace["scores"],
+        namespace["rank"],
+        open=not artifact.model.needs_names,
+    )

@@ -10,12 +10,14 @@ from __future__ import annotations
 from autoheur.codegen.names import Identifiers, literal
 from autoheur.codegen.nodes import Program
 from autoheur.codegen.python import RESERVED as PYTHON_RESERVED
-from autoheur.codegen.python import Access, uses_math, write_constants, write_functions, write_header
+from autoheur.codegen.python import Access, modules, write_constants, write_functions, write_header
 from autoheur.codegen.writer import Writer
+from autoheur.types import Reason
 
 RESERVED = (*PYTHON_RESERVED, "AHContext", "AHMetadata", "Choice", "LearnedHeuristic", "metadata", "choices")
 
 _PACKAGE = "torch._inductor.autoheuristic"
+_OPEN = "{choice: CHOICES.get(choice, {}) for choice in choices}"
 _CONTEXT = Access("context", "AHContext", "context.get_value(", ")")
 
 
@@ -23,9 +25,12 @@ def emit(program: Program) -> str:
     """Print a program as a module with one subclass of torch's LearnedHeuristic."""
     writer = Writer()
     write_header(writer, program)
-    if uses_math(program):
-        writer.line("import math")
-        writer.line()
+    for module in modules(program):
+        writer.line(f"import {module}")
+    writer.line("from collections.abc import Mapping" if program.choice else "from collections.abc import Sequence")
+    if program.choice:
+        writer.line("from typing import Any")
+    writer.line()
     writer.line(f"from {_PACKAGE}.autoheuristic_utils import AHContext, AHMetadata, Choice")
     writer.line(f"from {_PACKAGE}.learnedheuristic_interface import LearnedHeuristic")
     writer.line()
@@ -50,12 +55,12 @@ def _write_class(writer: Writer, program: Program) -> None:
             writer.line("return THRESHOLD")
         writer.line()
         with writer.block("def get_decision(self, context: AHContext, choices: list[Choice]) -> Choice | None:"):
-            writer.line("choice, _, _ = decide(context)")
-            writer.line("return choice if choice in choices else None")
+            writer.line(f"return decide(context, {_OPEN if program.choice else 'choices'})[0]")
         writer.line()
         with writer.block("def get_decisions_ranked(self, context: AHContext) -> list[str] | None:"):
-            writer.line("_, reason = _evaluate(context, True)")
-            writer.line("return None if reason else rank(context)")
+            writer.line("_, reason, _ = shortlist(context)")
+            checks = (Reason.PRECONDITION, Reason.OUT_OF_RANGE)
+            writer.line(f"return None if reason in ({', '.join(map(literal, checks))}) else rank(context)")
 
 
 def _write_precondition(writer: Writer, program: Program) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from autoheur import formula as formulas
 from autoheur.codegen import trees
@@ -19,6 +20,7 @@ from autoheur.codegen.nodes import (
     Guard,
     InRange,
     IsChoice,
+    Level,
     Matches,
     Number,
     OneOf,
@@ -31,8 +33,10 @@ from autoheur.codegen.nodes import (
 )
 from autoheur.codegen.sharing import share
 from autoheur.codegen.thresholds import float64_limit
+from autoheur.errors import InputError
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.artifact import Artifact, raw_kinds
+from autoheur.heuristic.model import flaw
 from autoheur.types import Feature, FeatureKind
 
 MAX_STATEMENTS = 600
@@ -48,9 +52,11 @@ def lower(artifact: Artifact, reserved: tuple[str, ...]) -> Program:
     """Turn an artifact into a program whose variables avoid the ``reserved`` names.
 
     Raises:
-        InputError: the model is not usable, see :func:`autoheur.codegen.trees.check_forest`.
+        InputError: the model is not usable, see :func:`autoheur.heuristic.model.flaw`.
     """
-    trees.check_forest(artifact.model)
+    found = flaw(artifact.model, len(artifact.choices))
+    if found:  # in an artifact that was made, not read
+        raise InputError(f"{found}; train it again")
     return _Lowering(artifact, Identifiers(reserved)).program()
 
 
@@ -61,57 +67,69 @@ class _Lowering:
         self.features = {feature.name: feature for feature in artifact.features}
         self.variables = {feature.name: identifiers.take(feature.name) for feature in artifact.features}
         kinds, integers = raw_kinds(self.features)
+        self.open = not artifact.model.needs_names
         self.whole = integers | {f.name for f in artifact.features if _yields_whole_numbers(f, kinds, integers)}
 
     def program(self) -> Program:
         artifact = self.artifact
         model = self._model()
+        precondition = None
+        if artifact.precondition.formula is not None:
+            precondition = formulas.parse(artifact.precondition.formula)
         used = set(_variables(model))
         derives = tuple(
             Derive(self.variables[f.name], formulas.parse(f.formula))
             for f in artifact.features
             if f.formula is not None and self.variables[f.name] in used
         )
-        precondition = None
-        if artifact.precondition.formula is not None:
-            precondition = formulas.parse(artifact.precondition.formula)
-        guards = tuple(self._guards()) if artifact.policy.guard else ()
-        used |= {guard.variable for guard in guards}
         for formula in [derive.formula for derive in derives] + ([precondition] if precondition else []):
             used |= {self.variables[name] for name in formula.names}
-        raw = artifact.raw_features
-        shared = share(derives, [feature.name for feature in raw], self.identifiers.take)
+        raw = [feature.name for feature in artifact.features if not feature.derived]
+        shared = share(derives, raw, self.identifiers.take)
+        variables = {name: self.variables[name] for name in raw} | shared.names
+        own, theirs = self._part(shared.derives, variables)
         return Program(
             operator=artifact.operator,
             name=artifact.name,
             notes=_notes(artifact.provenance),
-            choices=tuple(artifact.choices),
-            raw_features=tuple(feature.name for feature in raw),
-            variables={feature.name: self.variables[feature.name] for feature in raw} | shared.names,
-            reads=tuple(
-                Read(self.variables[f.name], f.name, f.kind == "categorical")
-                for f in raw
-                if self.variables[f.name] in used
-            ),
+            choices=artifact.table(),
+            raw_features=tuple(feature.name for feature in artifact.raw_features),
+            variables=variables,
             precondition=precondition,
-            guards=guards,
-            derives=shared.derives,
+            problem=self._level(artifact.raw_features, own, used),
+            choice=self._level(artifact.raw_choice_features, theirs, used) if self.open else None,
             model=model,
             statistic=artifact.model.statistic,
             threshold=float(artifact.policy.threshold),
             device=_device(artifact.precondition.device),
         )
 
+    def _part(self, derives: Sequence[Derive], variables: Mapping[str, str]) -> tuple[list[Derive], list[Derive]]:
+        """What can be computed for a problem, and what only for each of its choices."""
+        of_choice = {self.variables[feature.name] for feature in self.artifact.raw_choice_features}
+        own: list[Derive] = []
+        theirs: list[Derive] = []
+        for derive in derives:  # what a formula needs comes before it
+            if of_choice.isdisjoint(variables[name] for name in derive.formula.names):
+                own.append(derive)
+            else:
+                theirs.append(derive)
+                of_choice.add(derive.variable)
+        return own, theirs
+
+    def _level(self, raw: Sequence[Feature], derives: Sequence[Derive], used: set[str]) -> Level:
+        guards = tuple(self._guards(raw)) if self.artifact.policy.guard else ()
+        needed = used | {guard.variable for guard in guards}
+        reads = (Read(self.variables[f.name], f.name, f.kind == "categorical") for f in raw)
+        return Level(tuple(read for read in reads if read.variable in needed), guards, tuple(derives))
+
     def _model(self) -> Statements | Ensemble:
         forest, choices = self.artifact.model, self.artifact.choices
         if all(trees.depth(tree) <= MAX_DEPTH for tree in forest.trees):
-            block = trees.to_blocks(forest, len(choices), self._resolve, MAX_STATEMENTS)
+            block = trees.to_blocks(forest, 1 if self.open else len(choices), self._resolve, MAX_STATEMENTS)
             if block is not None:
-                names = [
-                    self.identifiers.take(f"score_{choice}" if len(choice) <= 20 else f"score_{position}", prefix="")
-                    for position, choice in enumerate(choices)
-                ]
-                return Statements(block, tuple(names))
+                names = ["score"] if self.open else map(self._score_variable, choices, itertools.count())
+                return Statements(block, tuple(self.identifiers.take(name, prefix="") for name in names))
         arguments = _Arguments(self._resolve, self.identifiers)
         expressions = trees.Expressions(arguments.resolve)
         roots = tuple(expressions.convert(tree) for tree in forest.trees)
@@ -121,7 +139,12 @@ class _Lowering:
             trees=roots,
             parts=tuple(expressions.parts),
             per_choice=forest.layout == "row",
+            names_choice=forest.layout == "row" and not self.open,
         )
+
+    @staticmethod
+    def _score_variable(choice: str, position: int) -> str:
+        return f"score_{choice if len(choice) <= 20 else position}"
 
     def _resolve(self, position: int, threshold: float) -> Test | bool:
         """``input[position] <= threshold`` as a test, or as True or False where that is all it can be."""
@@ -153,8 +176,8 @@ class _Lowering:
             return AtMost(variable, math.floor(limit))
         return AtMost(variable, limit)
 
-    def _guards(self) -> Iterator[Guard]:
-        for feature in self.artifact.raw_features:
+    def _guards(self, raw: Sequence[Feature]) -> Iterator[Guard]:
+        for feature in raw:
             seen = self.artifact.seen.get(feature.name)
             variable = self.variables[feature.name]
             if seen is None:

@@ -8,11 +8,12 @@ expression per tree and a loop that adds them up.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 import attrs
 
 from autoheur.formula import Formula
+from autoheur.heuristic.model import Statistic
+from autoheur.types import Value
 
 Number = float | int
 
@@ -158,7 +159,7 @@ class Ensemble:
     """A large model: ``base`` plus the trees, added in order.
 
     ``per_choice``: leaves hold one number and the trees are evaluated once for every choice; otherwise leaves hold
-    one number per choice and the trees are evaluated once.
+    one number per choice and the trees are evaluated once. ``names_choice``: some test asks which choice it is.
     """
 
     arguments: tuple[Argument, ...]
@@ -166,6 +167,16 @@ class Ensemble:
     trees: tuple[Expression, ...]
     parts: tuple[Expression, ...]
     per_choice: bool
+    names_choice: bool
+
+
+@attrs.frozen
+class Level:
+    """What is read, checked and computed once for a problem, or once for each of its choices."""
+
+    reads: tuple[Read, ...]
+    guards: tuple[Guard, ...]
+    derives: tuple[Derive, ...]
 
 
 @attrs.frozen
@@ -178,19 +189,22 @@ class Device:
 
 @attrs.frozen
 class Program:
-    """One heuristic. ``variables`` maps raw features to identifiers, for formulas; ``notes`` become comments."""
+    """One heuristic. ``variables`` maps raw features to identifiers, for formulas; ``notes`` become comments.
+
+    ``choices`` are those that training saw, with their raw features. ``choice`` is ``None`` where the model tells
+    choices apart by their names and so scores only these; else it scores any choice, by the features in there.
+    """
 
     operator: str
     name: str
     notes: tuple[str, ...]
-    choices: tuple[str, ...]
+    choices: Mapping[str, Mapping[str, Value]]
     raw_features: tuple[str, ...]
     variables: Mapping[str, str]
-    reads: tuple[Read, ...]
     precondition: Formula | None
-    guards: tuple[Guard, ...]
-    derives: tuple[Derive, ...]
+    problem: Level
+    choice: Level | None
     model: Statements | Ensemble
-    statistic: Literal["ratio", "difference", "score"]
+    statistic: Statistic
     threshold: float
     device: Device

@@ -5,43 +5,29 @@ The functions that read features and score choices are shared with other targets
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 
 import attrs
 
 from autoheur import formula as formulas
 from autoheur.codegen.names import comment, literal, number
-from autoheur.codegen.nodes import (
-    Assign,
-    AtMost,
-    Block,
-    Ensemble,
-    Expression,
-    Guard,
-    InRange,
-    IsChoice,
-    Leaf,
-    Matches,
-    Part,
-    Program,
-    Split,
-    Statements,
-    Test,
-    Truth,
-)
+from autoheur.codegen.nodes import Assign, Block, Derive, Ensemble, Guard, Level, Program, Read, Split, Statements
+from autoheur.codegen.python_syntax import expression, formula, guard, test
 from autoheur.codegen.writer import Writer
-from autoheur.types import Reason
+from autoheur.types import Reason, Value
 
 RESERVED = (
-    *("OPERATOR", "NAME", "CHOICES", "RAW_FEATURES", "THRESHOLD", "scores", "decide", "rank", "math", "annotations"),
-    *("Any", "Mapping", "problem", "context", "checked", "inputs", "choice", "result", "index", "best", "second"),
-    *("statistic", "order", "values", "_trailing_zeros"),
+    *("OPERATOR", "NAME", "CHOICES", "RAW_FEATURES", "THRESHOLD", "scores", "shortlist", "decide", "rank", "math"),
+    *("itertools", "annotations", "Any", "Mapping", "Sequence", "problem", "context", "offered", "checked", "inputs"),
+    *("choice", "features", "found", "result", "reason", "ranked", "values", "compared", "cut", "kept", "confidence"),
+    *("value", "name", "place", "_trailing_zeros"),
 )
 """Names that generated modules use themselves."""
 
 _LONGEST_CONDITION = 90
 """Formatters would break a longer one, so all are kept on one line then."""
+
+_ANSWER = "tuple[tuple[str, ...], str, float]"
 
 
 @attrs.frozen
@@ -62,15 +48,16 @@ class Access:
 
 
 PROBLEM = Access("problem", "Mapping[str, Any]", "problem[", "]")
+CHOICE = Access("features", "Mapping[str, Any]", "features[", "]")
 
 
 def emit(program: Program) -> str:
     """Print a program as a standalone Python module."""
     writer = Writer()
     write_header(writer, program)
-    if uses_math(program):
-        writer.line("import math")
-    writer.line("from collections.abc import Mapping")
+    for module in modules(program):
+        writer.line(f"import {module}")
+    writer.line(f"from collections.abc import {'Mapping' if program.choice else 'Mapping, Sequence'}")
     writer.line("from typing import Any")
     writer.line()
     write_constants(writer, program)
@@ -86,14 +73,15 @@ def write_header(writer: Writer, program: Program) -> None:
         writer.line(f"# {comment(note)}")
 
 
-def uses_math(program: Program) -> bool:
-    """Whether the code needs the math module."""
-    return program.statistic == "ratio" or bool(_functions(program) & {"log2", "floor", "ceil"})
+def modules(program: Program) -> list[str]:
+    """The modules that the code imports for computing."""
+    needs_math = program.choice or program.statistic == "ratio" or _functions(program) & {"log2", "floor", "ceil"}
+    return ["itertools"] * (program.statistic == "score") + ["math"] * bool(needs_math)
 
 
 def _functions(program: Program) -> frozenset[str]:
     """The formula functions that the code calls."""
-    used = [derive.formula for derive in program.derives]
+    used = [derive.formula for level in (program.problem, program.choice) if level for derive in level.derives]
     if program.precondition:
         used.append(program.precondition)
     return frozenset().union(*map(formulas.functions_used, used))
@@ -102,16 +90,29 @@ def _functions(program: Program) -> frozenset[str]:
 def write_constants(writer: Writer, program: Program) -> None:
     writer.line(f"OPERATOR = {literal(program.operator)}")
     writer.line(f"NAME = {literal(program.name)}")
-    writer.bracketed("CHOICES = (", [literal(choice) for choice in program.choices], ")")
+    if program.choice:
+        with writer.verbatim():
+            writer.line("CHOICES: dict[str, dict[str, float | str]] = {")
+            for choice, features in program.choices.items():
+                values = ", ".join(f"{literal(name)}: {_value(value)}" for name, value in features.items())
+                writer.line(f"    {literal(choice)}: {{{values}}},")
+            writer.line("}")
+    else:
+        writer.bracketed("CHOICES = (", [literal(choice) for choice in program.choices], ")")
     writer.bracketed("RAW_FEATURES = (", [literal(name) for name in program.raw_features], ")")
     writer.line(f"THRESHOLD = {number(program.threshold)}")
 
 
+def _value(value: Value) -> str:
+    return literal(value) if isinstance(value, str) else number(value)
+
+
 def write_functions(writer: Writer, program: Program, access: Access) -> None:
-    """Write ``scores``, ``decide``, ``rank`` and what they need."""
-    _write_scores(writer, access)
+    """Write ``shortlist``, ``decide``, ``scores``, ``rank`` and what they need."""
+    _write_shortlist(writer, program, access)
     _write_decide(writer, program, access)
-    _write_rank(writer, access)
+    _write_scores(writer, program, access)
+    _write_rank(writer, program, access)
     _write_evaluate(writer, program, access)
     if "trailing_zeros" in _functions(program):
         _write_trailing_zeros(writer)
@@ -119,64 +120,119 @@ def write_functions(writer: Writer, program: Program, access: Access) -> None:
         _write_ensemble(writer, program.model)
 
 
-def _write_scores(writer: Writer, access: Access) -> None:
+def _offered(program: Program) -> str:
+    """The type of what is offered: names, or names with their features."""
+    return "Mapping[str, Mapping[str, Any]]" if program.choice else "Sequence[str]"
+
+
+def _evaluate(program: Program, access: Access, offered: str, checked: bool) -> str:
+    """A call of the function that scores choices."""
+    return f"_evaluate({access.parameter}, {f'{offered}, ' if program.choice else ''}{checked})"
+
+
+def _write_shortlist(writer: Writer, program: Program, access: Access) -> None:
     _begin(writer)
-    with writer.block(f"def scores({access.signature}) -> tuple[float, ...]:"):
-        writer.line('"""Score every choice, in the order of CHOICES; higher is better. Checks nothing."""')
-        writer.line(f"return _evaluate({access.parameter}, False)[0]")
+    with writer.block(f"def shortlist({access.signature}, offered: {_offered(program)} = CHOICES) -> {_ANSWER}:"):
+        writer.line(
+            '"""Return the offered choices that may be the best, the best-scored first, the reason, and the statistic.'
+        )
+        writer.line()
+        writer.line("The statistic is that of the second-best score; 0.0 where there is none.")
+        writer.line('"""')
+        writer.line(f"found, reason = {_evaluate(program, access, 'offered', True)}")
+        with writer.block("if reason:"):
+            writer.line("return tuple(offered), reason, 0.0")
+        writer.line("ranked = sorted([name for name in offered if name in found], key=found.__getitem__, reverse=True)")
+        writer.line("values = [found[name] for name in ranked]")
+        match program.statistic:
+            case "score":
+                writer.line("compared = list(itertools.accumulate(values[:-1]))")
+            case "difference":
+                writer.line("compared = [values[0] - value for value in values[1:]]")
+            case "ratio":
+                writer.line("compared = [_ratio(values[0], value) for value in values[1:]]")
+        writer.line("cut = next((place for place, value in enumerate(compared, 1) if value > THRESHOLD), len(ranked))")
+        writer.line("kept = (*ranked[:cut], *[name for name in offered if name not in found])")
+        writer.line("confidence = compared[0] if compared else 0.0")
+        with writer.block("if len(kept) == 1:"):
+            writer.line(f"return kept, {literal(Reason.DECIDED)}, confidence")
+        with writer.block("if len(kept) == len(offered):"):
+            writer.line(f"return kept, {literal(Reason.BELOW_THRESHOLD)}, confidence")
+        writer.line(f"return kept, {literal(Reason.SHORTLISTED)}, confidence")
+    if program.statistic == "ratio":
+        _begin(writer)
+        with writer.block("def _ratio(best: float, other: float) -> float:"):
+            with writer.block("if other:"):
+                writer.line("return best / other")
+            writer.line("return math.inf if best > 0.0 else math.nan")
 
 
 def _write_decide(writer: Writer, program: Program, access: Access) -> None:
     _begin(writer)
-    with writer.block(f"def decide({access.signature}) -> tuple[str | None, str, float]:"):
-        writer.line('"""Return a choice or None, the reason, and the statistic that is compared with THRESHOLD."""')
-        writer.line(f"result, reason = _evaluate({access.parameter}, True)")
-        with writer.block("if reason:"):
-            writer.line("return None, reason, 0.0")
-        if program.statistic == "score":
-            writer.line("statistic = max(result)")
-            best = "statistic"
-        else:
-            best = "best"
-            writer.line("best = max(result)")
-        writer.line(f"index = result.index({best})")
-        if program.statistic != "score":
-            writer.line("second = max(result[:index] + result[index + 1 :])")
-        if program.statistic == "difference":
-            writer.line("statistic = best - second")
-        elif program.statistic == "ratio":
-            with writer.block("if second:"):
-                writer.line("statistic = best / second")
-            with writer.block("else:"):
-                writer.line("statistic = math.inf if best > 0.0 else math.nan")
-        with writer.block("if statistic > THRESHOLD:"):
-            writer.line(f"return CHOICES[index], {literal(Reason.DECIDED)}, statistic")
-        writer.line(f"return None, {literal(Reason.BELOW_THRESHOLD)}, statistic")
+    signature = f"{access.signature}, offered: {_offered(program)} = CHOICES"
+    with writer.block(f"def decide({signature}) -> tuple[str | None, str, float]:"):
+        writer.line(
+            '"""Return the one choice that is left, or None, with reason and statistic as for the shortlist."""'
+        )
+        writer.line(f"kept, reason, confidence = shortlist({access.parameter}, offered)")
+        writer.line(f"return (kept[0] if reason == {literal(Reason.DECIDED)} else None), reason, confidence")
 
 
-def _write_rank(writer: Writer, access: Access) -> None:
+def _write_scores(writer: Writer, program: Program, access: Access) -> None:
+    _begin(writer)
+    if program.choice:
+        signature = f"{access.signature}, offered: {_offered(program)} = CHOICES"
+        with writer.block(f"def scores({signature}) -> tuple[float, ...]:"):
+            writer.line('"""Score what is offered; higher is better, nan is no score. Checks nothing."""')
+            writer.line(f"found, _ = {_evaluate(program, access, 'offered', False)}")
+            writer.line("return tuple([found.get(name, math.nan) for name in offered])")
+        return
+    with writer.block(f"def scores({access.signature}) -> tuple[float, ...]:"):
+        writer.line('"""Score every choice, in the order of CHOICES; higher is better. Checks nothing."""')
+        writer.line(f"return tuple({_evaluate(program, access, '', False)}[0].values())")
+
+
+def _write_rank(writer: Writer, program: Program, access: Access) -> None:
     _begin(writer)
     with writer.block(f"def rank({access.signature}) -> list[str]:"):
-        writer.line('"""List the choices, best first; equal ones in the order of CHOICES. Checks nothing."""')
-        writer.line(f"result = scores({access.parameter})")
-        writer.line("order = sorted(range(len(CHOICES)), key=result.__getitem__, reverse=True)")
-        writer.line("return [CHOICES[index] for index in order]")
+        writer.line('"""List CHOICES, best first; equal ones in their order. Checks nothing."""')
+        writer.line(f"found, _ = {_evaluate(program, access, 'CHOICES', False)}")
+        key = "lambda name: found.get(name, -math.inf)" if program.choice else "found.__getitem__"
+        writer.line(f"return sorted(CHOICES, key={key}, reverse=True)")
 
 
 def _write_evaluate(writer: Writer, program: Program, access: Access) -> None:
     _begin(writer)
-    with writer.block(f"def _evaluate({access.signature}, checked: bool) -> tuple[tuple[float, ...], str]:"):
-        writer.line('"""Return the scores, or, where they do not hold and this is checked, the reason."""')
-        for read in program.reads:
-            convert = "str" if read.categorical else "float"
-            writer.line(f"{read.variable} = {convert}({access.read(read.feature)})")
-        _write_checks(writer, program)
-        if isinstance(program.model, Statements):
-            _write_block(writer, program.model.block, program.model.scores)
-            writer.bracketed("return (", program.model.scores, '), ""')
-        else:
-            _write_ensemble_call(writer, program.model, len(program.choices))
-            writer.line('return result, ""')
+    returned = "tuple[dict[str, float], str]"
+    if program.choice is None:
+        with writer.block(f"def _evaluate({access.signature}, checked: bool) -> {returned}:"):
+            writer.line('"""Return the scores, or, where they do not hold and this is checked, the reason."""')
+            _write_problem(writer, program, access)
+            if isinstance(program.model, Statements):
+                _write_block(writer, program.model.block, program.model.scores)
+                names = zip(program.choices, program.model.scores, strict=True)
+                writer.bracketed("return {", [f"{literal(choice)}: {name}" for choice, name in names], '}, ""')
+            else:
+                _write_ensemble_call(writer, program.model)
+                writer.line('return dict(zip(CHOICES, result)), ""')
+        return
+    signature = f"{access.signature}, offered: {_offered(program)}, checked: bool"
+    with writer.block(f"def _evaluate({signature}) -> {returned}:"):
+        writer.line('"""Return the scores, or, where they do not hold and this is checked, the reason.')
+        writer.line()
+        writer.line("A choice has none where its features are missing, of a wrong type, or, if checked, not seen.")
+        writer.line('"""')
+        _write_problem(writer, program, access)
+        writer.line("found: dict[str, float] = {}")
+        with writer.block("for choice, features in offered.items():"):
+            _write_choice(writer, program, program.choice)
+            _write_choice_score(writer, program.model)
+        writer.line('return found, ""')
+
+
+def _write_reads(writer: Writer, reads: Sequence[Read], access: Access) -> None:
+    for read in reads:
+        writer.line(f"{read.variable} = {'str' if read.categorical else 'float'}({access.read(read.feature)})")
 
 
 def _write_trailing_zeros(writer: Writer) -> None:
@@ -186,42 +242,49 @@ def _write_trailing_zeros(writer: Writer) -> None:
         writer.line("return float((whole & -whole).bit_length() - 1) if whole else 64.0")
 
 
-def _write_checks(writer: Writer, program: Program) -> None:
-    """Precondition and derived features, either of which may not be computable; then the guard."""
-    if program.precondition or program.derives:
+def _write_problem(writer: Writer, program: Program, access: Access) -> None:
+    """Raw features; precondition and derived features, either of which may not be computable; then the guard."""
+    _write_reads(writer, program.problem.reads, access)
+    if program.precondition or program.problem.derives:
         with writer.block("try:"):
             if program.precondition:
-                condition = _formula(program.precondition, program)
+                condition = formula(program.precondition, program.variables)
                 with writer.block(f"if checked and not ({condition}):"):
-                    writer.line(f"return (), {literal(Reason.PRECONDITION)}")
-            for derive in program.derives:
-                writer.line(f"{derive.variable} = {_formula(derive.formula, program)}")
+                    writer.line(f"return {{}}, {literal(Reason.PRECONDITION)}")
+            _write_derives(writer, program.problem.derives, program)
         with writer.block("except (ArithmeticError, ValueError):"):
             with writer.block("if checked:"):
-                writer.line(f"return (), {literal(Reason.OUT_OF_RANGE)}")
+                writer.line(f"return {{}}, {literal(Reason.OUT_OF_RANGE)}")
             writer.line("raise")
-    _write_guards(writer, program.guards)
+    _write_guards(writer, program.problem.guards, f"return {{}}, {literal(Reason.OUT_OF_RANGE)}")
 
 
-def _write_guards(writer: Writer, guards: Sequence[Guard]) -> None:
+def _write_derives(writer: Writer, derives: Sequence[Derive], program: Program) -> None:
+    for derive in derives:
+        writer.line(f"{derive.variable} = {formula(derive.formula, program.variables)}")
+
+
+def _write_guards(writer: Writer, guards: Sequence[Guard], otherwise: str) -> None:
     if not guards:
         return
-    conditions = [_guard(guard) for guard in guards]
+    conditions = list(map(guard, guards))
     if any(len(condition) > _LONGEST_CONDITION for condition in conditions):
         writer.line(f"if checked and not ({' and '.join(conditions)}):")
     else:
         writer.conjunction("if checked and not (", conditions, "):")
     with writer.body():
-        writer.line(f"return (), {literal(Reason.OUT_OF_RANGE)}")
+        writer.line(otherwise)
 
 
-def _guard(guard: Guard) -> str:
-    if isinstance(guard, InRange):
-        return f"{number(guard.low)} <= {guard.variable} <= {number(guard.high)}"
-    if len(guard.categories) == 1:
-        return f"{guard.variable} == {literal(guard.categories[0])}"
-    # An empty pair of braces would be a dictionary, in which there is nothing either.
-    return f"{guard.variable} in {{{', '.join(literal(c) for c in guard.categories)}}}"
+def _write_choice(writer: Writer, program: Program, level: Level) -> None:
+    """What a choice's score needs, inside the loop over what is offered."""
+    if level.reads:
+        with writer.block("try:"):
+            _write_reads(writer, level.reads, CHOICE)
+            _write_derives(writer, level.derives, program)
+        with writer.block("except (ArithmeticError, LookupError, TypeError, ValueError):"):
+            writer.line("continue")
+    _write_guards(writer, level.guards, "continue")
 
 
 def _write_block(writer: Writer, block: Block, names: tuple[str, ...]) -> None:
@@ -252,7 +315,7 @@ def _is_pair(block: Block) -> bool:
 def _write_split(writer: Writer, split: Split, names: tuple[str, ...]) -> None:
     keyword = "if"
     while True:
-        with writer.block(f"{keyword} {_test(split.test)}:"):
+        with writer.block(f"{keyword} {test(split.test)}:"):
             _write_block(writer, split.then, names)
         match split.orelse:
             case (Split() as following,):
@@ -263,15 +326,30 @@ def _write_split(writer: Writer, split: Split, names: tuple[str, ...]) -> None:
                 return
 
 
-def _write_ensemble_call(writer: Writer, model: Ensemble, choices: int) -> None:
+def _write_choice_score(writer: Writer, model: Statements | Ensemble) -> None:
+    """The score of one choice, inside the loop over what is offered."""
+    if isinstance(model, Statements):
+        _write_block(writer, model.block, model.scores)
+        writer.line(f"found[choice] = {model.scores[0]}")
+        return
+    _write_inputs(writer, model)
+    writer.bracketed("found[choice] = _add_up(", [argument.variable for argument in model.arguments], ")")
+
+
+def _write_inputs(writer: Writer, model: Ensemble) -> None:
     for argument in model.arguments:
         if argument.test:
-            writer.line(f"{argument.variable} = {_test(argument.test)}")
-    writer.bracketed("inputs = (", [argument.variable for argument in model.arguments], ")")
+            writer.line(f"{argument.variable} = {test(argument.test)}")
+
+
+def _write_ensemble_call(writer: Writer, model: Ensemble) -> None:
+    _write_inputs(writer, model)
+    arguments = [argument.variable for argument in model.arguments]
     if model.per_choice:
-        writer.line(f"result = tuple([_add_up(choice, *inputs) for choice in range({choices})])")
+        writer.bracketed("inputs = (", arguments, ")")
+        writer.line("result = [_add_up(choice, *inputs) for choice in range(len(CHOICES))]")
     else:
-        writer.line("result = _add_up(*inputs)")
+        writer.bracketed("result = _add_up(", arguments, ")")
 
 
 def _write_ensemble(writer: Writer, model: Ensemble) -> None:
@@ -280,7 +358,7 @@ def _write_ensemble(writer: Writer, model: Ensemble) -> None:
     Conditional expressions are no longer than the same trees in arrays, and take half the time of a loop over those.
     The built-in ``sum`` would not do: newer Pythons' rounds otherwise.
     """
-    parameters = ["choice"] if model.per_choice else []
+    parameters = ["choice"] if model.names_choice else []
     parameters += [argument.name for argument in model.arguments]
     declared = [f"{name}: {'int' if name == 'choice' else 'float'}" for name in parameters]
     returned = "float" if model.per_choice else "tuple[float, ...]"
@@ -292,14 +370,14 @@ def _write_ensemble(writer: Writer, model: Ensemble) -> None:
         with writer.verbatim():
             writer.line("trees = (")
             for tree in model.trees:
-                writer.line(f" {_expression(tree, parameters)},")
+                writer.line(f" {expression(tree, parameters)},")
             writer.line(")")
         _write_sum(writer, model)
     for index, part in enumerate(model.parts):
         _begin(writer)
         writer.bracketed(f"def _part_{index}(", declared, f") -> {returned}:")
         with writer.body(), writer.verbatim():
-            writer.line(f"return {_expression(part, parameters)}")
+            writer.line(f"return {expression(part, parameters)}")
 
 
 def _write_sum(writer: Writer, model: Ensemble) -> None:
@@ -316,61 +394,6 @@ def _write_sum(writer: Writer, model: Ensemble) -> None:
         for index, total in enumerate(totals):
             writer.line(f"{total} += values[{index}]")
     writer.bracketed("return (", totals, ")")
-
-
-def _expression(tree: Expression, parameters: list[str]) -> str:
-    if isinstance(tree, Leaf):
-        return _values(tree.values, len(tree.values) == 1)
-    if isinstance(tree, Part):
-        return f"_part_{tree.index}({', '.join(parameters)})"
-    then, orelse = _expression(tree.then, parameters), _expression(tree.orelse, parameters)
-    if not isinstance(tree.then, Leaf):
-        then = f"({then})"
-    return f"{then} if {_test(tree.test)} else {orelse}"
-
-
-def _values(values: tuple[float, ...], single: bool) -> str:
-    return number(values[0]) if single else f"({', '.join(number(value) for value in values)})"
-
-
-def _test(test: Test) -> str:
-    match test:
-        case AtMost(variable=variable, limit=limit):
-            return f"{variable} <= {number(limit)}"
-        case Matches(variable=variable, category=category, equal=equal):
-            return f"{variable} {'==' if equal else '!='} {literal(category)}"
-        case Truth(variable=variable, expected=expected):
-            return variable if expected else f"not {variable}"
-        case IsChoice(index=index, equal=equal):
-            return f"choice {'==' if equal else '!='} {index}"
-
-
-def _formula(formula: formulas.Formula, program: Program) -> str:
-    """A formula as source: names replaced, strings quoted as formatters do, functions qualified."""
-    renamed = ast.parse(formulas.to_python(formula, program.variables), mode="eval")
-    return ast.unparse(_Polish().visit(renamed))
-
-
-class _Polish(ast.NodeTransformer):
-    """Puts finished source text in place of nodes, by way of names: ``ast.unparse`` prints those as they are."""
-
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        if isinstance(node.value, str):
-            return ast.Name(literal(node.value))
-        return ast.Name(number(node.value)) if isinstance(node.value, float) else node
-
-    def visit_Call(self, node: ast.Call) -> ast.Call:
-        arguments = [self.visit(argument) for argument in node.args]
-        assert isinstance(node.func, ast.Name), "formulas call functions by name"
-        name = node.func.id
-        if name == "log2":
-            return ast.Call(ast.Name("math.log2"), arguments, [])
-        if name in ("floor", "ceil"):
-            # Formulas compute in float64 throughout; Python's own floor gives an int.
-            return ast.Call(ast.Name("float"), [ast.Call(ast.Name(f"math.{name}"), arguments, [])], [])
-        if name == "trailing_zeros":
-            return ast.Call(ast.Name("_trailing_zeros"), arguments, [])
-        return ast.Call(node.func, arguments, [])
 
 
 def _begin(writer: Writer) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 
 from autoheur.codegen.nodes import Assign, Block, Branch, Expression, IsChoice, Leaf, Part, Split, Test
-from autoheur.errors import InputError
 from autoheur.heuristic.model import Forest, Tree
 
 Resolve = Callable[[int, float], Test | bool]
@@ -14,26 +12,6 @@ Resolve = Callable[[int, float], Test | bool]
 
 MAX_HEIGHT = 40
 """Conditional expressions nested more deeply than this are cut into parts; Python's own parser gives up near 100."""
-
-
-def check_forest(forest: Forest) -> None:
-    """Refuse what would make code generation run away or scores lose their meaning.
-
-    Raises:
-        InputError: a node has two parents (following both would never end), a threshold is NaN, or scores are not
-            finite. So scores need no NaN checks while deciding.
-    """
-    reach = [abs(value) for value in forest.base]
-    for position, tree in enumerate(forest.trees):
-        children = [c for i, f in enumerate(tree.feature) if f >= 0 for c in (tree.left[i], tree.right[i])]
-        if len(set(children)) != len(children):
-            raise InputError(f"tree {position} of the model is not a tree: a node has two parents; train it again")
-        if any(t != t for f, t in zip(tree.feature, tree.threshold, strict=True) if f >= 0):
-            raise InputError(f"tree {position} of the model has a threshold that is not a number; train it again")
-        leaves = [tree.value[i] for i, f in enumerate(tree.feature) if f < 0]
-        reach = [r + max(abs(v) for v in column) for r, column in zip(reach, zip(*leaves, strict=True), strict=True)]
-    if not all(math.isfinite(value) for value in reach):
-        raise InputError("the model's scores are not all finite numbers; train it again")
 
 
 def depth(tree: Tree) -> int:
