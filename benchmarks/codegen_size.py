@@ -74,7 +74,7 @@ def synthetic(name: str, trees: list[Tree]) -> Artifact:
     seen = {size: Seen(1.0, 16384.0) for size in SIZES}
     seen["mat1_dtype"] = Seen(categories=list(DTYPES))
     return Artifact(
-        "pad_mm", name, FEATURES, CHOICES, Forest(INPUTS, [0.0], trees), Policy("ratio", 1.1, guard=True), seen=seen
+        "pad_mm", name, FEATURES, CHOICES, Forest(INPUTS, [0.0], trees), Policy(1.1, guard=True), seen=seen
     )
 
 

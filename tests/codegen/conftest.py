@@ -1,4 +1,4 @@
-"""What the tests of generated code share: a slow reference for models and policies, and exporters for scikit-learn."""
+"""What the tests of generated code share: the reference interpreter, and exporters for scikit-learn."""
 
 from __future__ import annotations
 
@@ -11,69 +11,61 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autoheur.heuristic import reference
 from autoheur.heuristic.artifact import Artifact
-from autoheur.heuristic.model import Forest, Input, Policy, Tree
+from autoheur.heuristic.model import Forest, Input, Tree
 from autoheur.types import Value
 
 Derived = Mapping[str, Callable[[Mapping[str, Value]], Value]]
 
 
 class Reference:
-    """Does what the docstrings of Forest and Policy say, one node at a time."""
+    """The reference interpreter, asked about one problem."""
 
     @staticmethod
-    def inputs(forest: Forest, values: Mapping[str, Value], choice: str | None) -> list[float]:
-        row = []
-        for column in forest.inputs:
-            if column.choice is not None:
-                row.append(1.0 if column.choice == choice else 0.0)
-            elif column.category is not None:
-                assert column.feature is not None
-                row.append(1.0 if str(values[column.feature]) == column.category else 0.0)
-            else:
-                assert column.feature is not None
-                row.append(float(values[column.feature]))
-        return row
-
-    @staticmethod
-    def add_up(forest: Forest, row: Sequence[float]) -> list[float]:
-        with np.errstate(over="ignore"):
-            rounded = [np.dtype(forest.precision).type(value) for value in row]
-        total = list(forest.base)
-        for tree in forest.trees:
-            node = 0
-            while tree.feature[node] != -1:
-                goes_left = bool(np.float64(rounded[tree.feature[node]]) <= np.float64(tree.threshold[node]))
-                node = tree.left[node] if goes_left else tree.right[node]
-            total = [old + new for old, new in zip(total, tree.value[node], strict=True)]
-        return total
-
-    @classmethod
     def scores(
-        cls, artifact: Artifact, problem: Mapping[str, Value], derived: Derived | None = None
+        artifact: Artifact,
+        problem: Mapping[str, Value],
+        derived: Derived | None = None,
+        offered: Mapping[str, Mapping[str, Value]] | None = None,
     ) -> tuple[float, ...]:
-        values = {**problem, **{name: compute(problem) for name, compute in (derived or {}).items()}}
+        """The scores of what is offered; ``derived`` computes derived features from those of problem and choice."""
+        offered = artifact.table() if offered is None else offered
         forest = artifact.model
-        if forest.layout == "vector":
-            return tuple(cls.add_up(forest, cls.inputs(forest, values, None)))
-        return tuple(cls.add_up(forest, cls.inputs(forest, values, choice))[0] for choice in artifact.choices)
+        own = [c for c in forest.inputs if c.choice is None and not artifact.belongs_to_choice(c.feature)]
+        pair = [c for c in forest.inputs if c.choice is None and artifact.belongs_to_choice(c.feature)]
+
+        def row(columns: Sequence[Input], raw: Mapping[str, Value]) -> list[float]:
+            values = {**raw, **{name: compute(raw) for name, compute in (derived or {}).items() if _in(columns, name)}}
+            read = [(values[str(column.feature)], column.category) for column in columns]
+            return [float(value) if category is None else str(value) == category for value, category in read]
+
+        questions = reference.Questions(
+            own,
+            np.array([row(own, problem)], np.float64).reshape(1, -1),
+            list(offered),
+            np.ones((1, len(offered)), bool),
+            pair,
+            np.array([row(pair, {**problem, **features}) for features in offered.values()], np.float64),
+        )
+        return tuple(reference.score(forest, questions, artifact.choices)[0].tolist())
 
     @staticmethod
-    def decide(policy: Policy, choices: Sequence[str], scores: Sequence[float]) -> tuple[str | None, str, float]:
-        first = max(range(len(scores)), key=lambda index: (scores[index], -index))
-        best = scores[first]
-        second = max(score for index, score in enumerate(scores) if index != first)
-        if policy.statistic == "score":
-            statistic = best
-        elif policy.statistic == "difference":
-            statistic = best - second
-        elif second == 0:
-            statistic = math.inf if best > 0 else math.nan
-        else:
-            statistic = best / second
-        if statistic > policy.threshold:
-            return choices[first], "decided", statistic
-        return None, "below_threshold", statistic
+    def shortlist(
+        artifact: Artifact, names: Sequence[str], scores: Sequence[float]
+    ) -> tuple[tuple[str, ...], str, float]:
+        """What the policy leaves of some names with scores, NaN for none: as generated code says it."""
+        found = reference.shortlists(
+            np.array([scores]), np.ones((1, len(names)), bool), artifact.model.statistic, artifact.policy.threshold
+        )
+        left = tuple(names[position] for position in found.order[0] if found.kept[0, position])
+        reason = "decided" if len(left) == 1 else "below_threshold" if len(left) == len(names) else "shortlisted"
+        several = len(names) > 1 and found.scored[0].sum() > 1
+        return left, reason, float(found.confidence[0]) if several else 0.0
+
+
+def _in(columns: Sequence[Input], name: str) -> bool:
+    return any(column.feature == name for column in columns)
 
 
 class Export:
@@ -130,8 +122,8 @@ def formatted(source: str, width: int = 120) -> str:
     return subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.fixture(scope="session")
-def reference() -> type[Reference]:
+@pytest.fixture(scope="session", name="reference")
+def reference_of_one() -> type[Reference]:
     return Reference
 
 

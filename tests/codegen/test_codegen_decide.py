@@ -14,7 +14,7 @@ import pytest
 from autoheur.codegen import TARGETS, compile_artifact, generate
 from autoheur.errors import InputError
 from autoheur.heuristic.artifact import Artifact, Precondition, Seen
-from autoheur.heuristic.model import Forest, Input, Policy, Tree
+from autoheur.heuristic.model import Forest, Input, Policy, Statistic, Tree
 from autoheur.types import Feature, Reason, Value
 
 FEATURES = [
@@ -37,10 +37,10 @@ def stump(column: int, threshold: float, left: float, right: float) -> Tree:
     return Tree([column, -1, -1], [threshold, 0.0, 0.0], [1, 0, 0], [2, 0, 0], [[], [left], [right]])
 
 
-def artifact_of(*trees: Tree, statistic: str = "ratio", threshold: float = 1.2, **changes: Any) -> Artifact:
-    policy = Policy(statistic, threshold, guard=changes.pop("guard", False))  # type: ignore[arg-type]
-    artifact = Artifact("pad_mm", "test", FEATURES, ["orig", "pad"], Forest(INPUTS, [0.0], list(trees)), policy)
-    return attrs.evolve(artifact, **changes)
+def artifact_of(*trees: Tree, statistic: Statistic = "ratio", threshold: float = 1.2, **changes: Any) -> Artifact:
+    policy = Policy(threshold, guard=changes.pop("guard", False))
+    forest = Forest(INPUTS, [0.0], list(trees), statistic=statistic)
+    return attrs.evolve(Artifact("pad_mm", "test", FEATURES, ["orig", "pad"], forest, policy), **changes)
 
 
 PAD_IS_FASTER = stump(5, 0.5, 1.5, 1.0)  # a row whose indicator of "orig" is 0 is that of "pad"
@@ -121,9 +121,9 @@ INFINITE, NAN = math.inf, math.nan
         ("score", (-3.0, -2.0), -2.0),
     ],
 )
-def test_statistics(statistic: str, scores: tuple[float, float], expected: float) -> None:
-    model = Forest([], list(scores), [], "vector")
-    artifact = artifact_of(statistic=statistic, threshold=-INFINITE, model=model)
+def test_statistics(statistic: Statistic, scores: tuple[float, float], expected: float) -> None:
+    model = Forest([], list(scores), [], "vector", statistic=statistic)
+    artifact = artifact_of(threshold=-INFINITE, model=model)
     choice, reason, value = compile_artifact(artifact).decide({})
     assert repr(value) == repr(expected)
     decided = not math.isnan(expected)  # which never decides, however low the threshold
@@ -132,8 +132,8 @@ def test_statistics(statistic: str, scores: tuple[float, float], expected: float
 
 
 def test_the_first_of_equally_good_choices_is_taken_and_ranked_first() -> None:
-    model = Forest([], [1.0, 3.0, 2.0, 3.0], [], "vector")
-    artifact = artifact_of(statistic="score", model=model, choices=["a", "b", "c", "d"])
+    model = Forest([], [1.0, 3.0, 2.0, 3.0], [], "vector", statistic="score")
+    artifact = artifact_of(model=model, choices=["a", "b", "c", "d"])
     compiled = compile_artifact(artifact)
     assert compiled.decide({}) == ("b", "decided", 3.0)
     assert compiled.rank({}) == ["b", "d", "c", "a"]
@@ -255,3 +255,75 @@ def test_an_indicator_may_have_any_threshold(threshold: float, expected: float) 
 
 def test_targets_are_python_and_inductor() -> None:
     assert TARGETS == ("python", "inductor")
+
+
+FOUR = attrs.evolve(
+    artifact_of(threshold=1.5, model=Forest([], [4.0, 3.0, 1.0, 2.0], [], "vector")), choices=["a", "b", "c", "d"]
+)
+
+
+@pytest.mark.parametrize(
+    ("offered", "expected"),
+    [
+        (("a", "b", "c", "d"), (("a", "b"), "shortlisted", 4 / 3)),
+        (("b", "a"), (("a", "b"), "below_threshold", 4 / 3)),
+        (("c", "b"), (("b",), "decided", 3.0)),
+        (("c", "never seen", "b"), (("b", "never seen"), "shortlisted", 3.0)),
+        (("never seen", "b"), (("b", "never seen"), "below_threshold", 0.0)),
+        (("never", "seen"), (("never", "seen"), "below_threshold", 0.0)),
+        (("c",), (("c",), "decided", 0.0)),
+    ],
+)
+def test_only_what_is_offered_is_compared_and_what_has_no_score_stays(
+    offered: tuple[str, ...], expected: tuple[tuple[str, ...], str, float]
+) -> None:
+    compiled = compile_artifact(FOUR)
+    assert not compiled.open
+    assert compiled.shortlist({}, offered) == expected
+    names, reason, statistic = expected
+    assert compiled.decide({}, offered) == (names[0] if reason == "decided" else None, reason, statistic)
+
+
+def open_artifact(**changes: Any) -> Artifact:
+    """More blocks are worse, in proportion to how many there are."""
+    features = [
+        *(Feature("m", integer=True), Feature("block", integer=True, of="choice")),
+        *(Feature("type", "categorical", of="choice"), Feature("blocks", formula="ceil(m / block)")),
+    ]
+    tree = Tree(
+        [0, 1, -1, -1, -1], [4.5, 0.5, 0, 0, 0], [1, 2, 0, 0, 0], [4, 3, 0, 0, 0], [[], [], [3.0], [9.0], [1.0]]
+    )
+    model = Forest([Input("blocks"), Input("type", "triton")], [0.0], [tree])
+    artifact = Artifact("op", "open", features, ["small", "large"], model, Policy(2.0, guard=False))
+    table: dict[str, list[Value]] = {"block": [16, 64], "type": ["triton", "triton"]}
+    return attrs.evolve(artifact, choice_features=table, **changes)
+
+
+def test_a_choice_that_training_never_saw_is_scored_by_its_features() -> None:
+    compiled = compile_artifact(open_artifact())
+    assert compiled.open
+    assert compiled.scores({"m": 128}) == (1.0, 9.0)
+    assert compiled.decide({"m": 128}) == ("large", "decided", 9.0)
+    offered = {"large": {"block": 64, "type": "triton"}, "extern": {"block": 32, "type": "extern"}}
+    assert compiled.scores({"m": 128}, offered) == (9.0, 3.0)
+    assert compiled.shortlist({"m": 128}, offered) == (("large",), "decided", 3.0)
+    assert compiled.rank({"m": 128}) == ["large", "small"]
+
+
+@pytest.mark.parametrize(
+    "features", [{}, {"block": "wide", "type": "triton"}, {"block": None, "type": ""}, {"block": 0, "type": "triton"}]
+)
+def test_a_choice_whose_features_are_missing_or_unusable_stays(features: dict[str, Any]) -> None:
+    compiled = compile_artifact(open_artifact())
+    offered = {**open_artifact().table(), "other": features}
+    assert compiled.shortlist({"m": 128}, offered) == (("large", "other"), "shortlisted", 9.0)
+    assert math.isnan(compiled.scores({"m": 128}, offered)[2])
+
+
+def test_the_guard_takes_the_score_from_a_choice_that_is_unlike_those_seen() -> None:
+    seen = {"m": Seen(1, 1000), "block": Seen(16, 64), "type": Seen(categories=["triton"])}
+    compiled = compile_artifact(open_artifact(seen=seen, policy=Policy(2.0, guard=True)))
+    for unlike in ({"block": 128, "type": "triton"}, {"block": 32, "type": "extern"}):
+        offered = {**open_artifact().table(), "unlike": unlike}
+        assert compiled.shortlist({"m": 128}, offered) == (("large", "unlike"), "shortlisted", 9.0)
+    assert compiled.shortlist({"m": 1001}) == (("small", "large"), "out_of_range", 0.0)

@@ -61,7 +61,7 @@ def test_a_number_is_the_same_in_training_and_in_code(text: str) -> None:
     for row, value in zip(rows, expected.tolist(), strict=True):
         model = Forest([Input("derived")], [0.0], equals_exactly(0, value), "row", "float64")
         features = [*RAW, Feature("derived", formula=text)]
-        artifact = Artifact("op", "test", features, ["a", "b"], model, Policy("score", 0.0, guard=False))
+        artifact = Artifact("op", "test", features, ["a", "b"], model, Policy(0.0, guard=False))
         assert compile_artifact(artifact).scores(row) == (3.0, 3.0)
 
 
@@ -70,7 +70,7 @@ def test_every_derived_feature_of_pad_mm_is_readable_code() -> None:
     inputs = [Input(f.name, "True" if f.kind == "categorical" else None) for f in derived]
     trees = [Tree([i, -1, -1], [0.5, 0, 0], [1, 0, 0], [2, 0, 0], [[], [1.0], [2.0]]) for i in range(len(inputs))]
     model = Forest(inputs, [0.0], trees)
-    artifact = Artifact("pad_mm", "t", list(PAD_MM_FEATURES), ["orig", "pad"], model, Policy("ratio", 1.0, False))
+    artifact = Artifact("pad_mm", "t", list(PAD_MM_FEATURES), ["orig", "pad"], model, Policy(1.0, guard=False))
     text = generate(artifact)
     assert "v_k_m_n = k / (m * n)" in text
     assert "bfloat_perf_hit = k > m * 1024 and k > n * 1024 and " in text

@@ -44,7 +44,7 @@ HOSTILE = [
 ]
 
 
-def artifact_with(name: str) -> Artifact:
+def artifact_with(name: str, with_choice_features: bool = False) -> Artifact:
     """An artifact in which everything that is a name is ``name``, or starts with it where names must differ."""
     features = [
         Feature(name),
@@ -53,9 +53,13 @@ def artifact_with(name: str) -> Artifact:
         Feature(name + "3", formula="m * 2"),
         Feature(name + "4", "categorical", formula="m > 2"),
     ]
+    if with_choice_features:
+        features += [Feature(name + "5", "categorical", of="choice"), Feature("b", of="choice")]
+        features += [Feature(name + "6", formula="m * b")]
     choices = [name, name + "2"]
     inputs = [
-        *(Input(name), Input(name + "2", name), Input(name + "3"), Input(name + "4", "True"), Input(choice=name)),
+        *(Input(name), Input(name + "2", name), Input(name + "3"), Input(name + "4", "True")),
+        Input(name + "5", name) if with_choice_features else Input(choice=name),
     ]
     trees = [
         Tree([column, -1, -1], [0.5, 0.0, 0.0], [1, 0, 0], [2, 0, 0], [[], [1.0], [1.0 + column + step]])
@@ -67,7 +71,8 @@ def artifact_with(name: str) -> Artifact:
         features=features,
         choices=choices,
         model=Forest(inputs, [0.0], trees),
-        policy=Policy("ratio", 1.0, guard=True),
+        policy=Policy(1.0, guard=True),
+        choice_features={name + "5": [name, "other"], "b": [1.0, 2.0]} if with_choice_features else {},
         precondition=Precondition(Fingerprint("cuda", capability=name), "m != 7 and m < 100"),
         seen={name + "2": Seen(categories=[name, name + "b"]), name: Seen(0.0, 9.0)},
         provenance={"learner": name, "dataset": name},
@@ -77,24 +82,26 @@ def artifact_with(name: str) -> Artifact:
 EXPECTED_IMPORTS = {
     "python": {"math", "collections.abc", "typing"},
     "inductor": {
-        *("math", "torch._inductor.autoheuristic.autoheuristic_utils"),
+        *("math", "collections.abc", "typing", "torch._inductor.autoheuristic.autoheuristic_utils"),
         "torch._inductor.autoheuristic.learnedheuristic_interface",
     },
 }
 EXPECTED_CALLS = {
-    *("float", "str", "max", "sorted", "range", "len", "tuple", "result.index"),
-    *("_evaluate", "_add_up", "scores", "decide", "rank", "context.get_value"),
+    *("float", "str", "sorted", "range", "len", "tuple", "dict", "zip", "next", "enumerate", "found.values"),
+    *("_ratio", "_evaluate", "_add_up", "shortlist", "decide", "rank", "context.get_value"),
+    *("offered.items", "found.get", "CHOICES.get"),
 }
 
 
 @pytest.mark.parametrize("statements", [lowering.MAX_STATEMENTS, 0])
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("with_choice_features", [False, True])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_is_only_ever_a_string(
-    name: str, target: str, statements: int, format_source: Callable[[str], str]
+    name: str, with_choice_features: bool, target: str, statements: int, format_source: Callable[[str], str]
 ) -> None:
     with mock.patch.object(lowering, "MAX_STATEMENTS", statements):
-        source = generate(artifact_with(name), target)
+        source = generate(artifact_with(name, with_choice_features), target)
     assert source.isascii()
     assert format_source(source) == source
     tree = ast.parse(source)
@@ -110,7 +117,7 @@ def test_a_hostile_name_is_only_ever_a_string(
     # The same names, innocent: the same code but for strings and identifiers.
     kinds = [type(node) for node in ast.walk(tree)]
     with mock.patch.object(lowering, "MAX_STATEMENTS", statements):
-        innocent = ast.parse(generate(artifact_with("innocent"), target))
+        innocent = ast.parse(generate(artifact_with("innocent", with_choice_features), target))
     assert kinds == [type(node) for node in ast.walk(innocent)]
 
 

@@ -48,7 +48,7 @@ ARTIFACT = Artifact(
     features=FEATURES,
     choices=["orig", "pad"],
     model=Forest(INPUTS, [0.0], [TREE]),
-    policy=Policy("ratio", 1.3, guard=True),
+    policy=Policy(1.3, guard=True),
     precondition=Precondition(A100, "m >= 16"),
     seen={"k": Seen(0.0, 4096.0)},
 )
@@ -127,6 +127,24 @@ def test_a_choice_that_is_not_available_is_not_decided(installed: Callable[..., 
     problem = {"m": 9000, "k": 4096, "mat1_dtype": torch.float32, "prepadded_mat1": False}
     assert controller(problem).get_decision() == "pad"
     assert controller(problem, choices=("orig", "other")).get_decision() is None
+
+
+def test_torch_asks_about_choices_by_name_and_their_features_are_in_the_code(installed: Callable[..., None]) -> None:
+    """Torch hands names over; those that training saw come with their features, others have no score and stay."""
+    tree = Tree([0, -1, -1], [32.5, 0, 0], [1, 0, 0], [2, 0, 0], [[], [1.0], [9.0]])
+    installed(
+        attrs.evolve(
+            ARTIFACT,
+            features=[Feature("m", integer=True), Feature("block", of="choice")],
+            choices=["small", "large"],
+            choice_features={"block": [16, 64]},
+            model=Forest([Input("block")], [0.0], [tree]),
+            seen={},
+        )
+    )
+    assert controller({"m": 640}, choices=("small", "large")).get_decision() == "large"
+    assert controller({"m": 640}, choices=("small", "large", "never seen")).get_decision() is None
+    assert controller({"m": 640}).get_decisions_ranked(2) == ["large", "small"]
 
 
 def test_every_artifact_gives_torch_one_heuristic_of_its_operator(installed: Callable[..., None]) -> None:

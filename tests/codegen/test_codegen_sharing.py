@@ -66,8 +66,8 @@ def artifact(*formulas: str) -> Artifact:
     raw = [Feature("m", integer=True), Feature("k", integer=True), Feature("shared_1", integer=True)]
     derived = [Feature(f"d{number}", formula=text) for number, text in enumerate(formulas)]
     trees = [Tree([n, -1, -1], [1.5, 0, 0], [1, 0, 0], [2, 0, 0], [[], [1.0], [2.0 + n]]) for n in range(len(derived))]
-    model = Forest([Input(feature.name) for feature in derived], [0.0], trees, "row", "float64")
-    return Artifact("op", "test", [*raw, *derived], ["a", "b"], model, Policy("score", 0.0, guard=False))
+    model = Forest([Input(feature.name) for feature in derived], [0.0], trees, "row", "float64", "score")
+    return Artifact("op", "test", [*raw, *derived], ["a", "b"], model, Policy(0.0, guard=False))
 
 
 def test_a_division_by_zero_in_a_branch_not_taken_stays_without_effect() -> None:

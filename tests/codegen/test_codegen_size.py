@@ -59,7 +59,7 @@ def chain(length: int) -> Tree:
 def artifact_of(trees: list[Tree], choices: int = 2) -> Artifact:
     labels = [f"choice_{index}" for index in range(choices)]
     inputs = [*(Input(name) for name in NAMES), *(Input(choice=label) for label in labels)]
-    return Artifact("op", "test", FEATURES, labels, Forest(inputs, [0.5], trees), Policy("ratio", 1.0, guard=False))
+    return Artifact("op", "test", FEATURES, labels, Forest(inputs, [0.5], trees), Policy(1.0, guard=False))
 
 
 def problems(count: int) -> list[dict[str, float]]:
@@ -125,7 +125,7 @@ def test_a_node_with_two_parents_is_refused() -> None:
         right=[node + 1 for node in nodes] + [0],
         value=[*([[]] * count), [1.0]],
     )
-    with pytest.raises(InputError, match="tree 0 of the model is not a tree"):
+    with pytest.raises(InputError, match="tree 0: a node has two parents; train it again"):
         generate(artifact_of([tree]))
 
 
@@ -138,5 +138,5 @@ def test_scores_that_could_be_infinite_or_nan_are_refused(leaf: float) -> None:
 
 def test_a_threshold_that_is_not_a_number_is_refused() -> None:
     tree = Tree([0, -1, -1], [float("nan"), 0, 0], [1, 0, 0], [2, 0, 0], [[], [1.0], [2.0]])
-    with pytest.raises(InputError, match="threshold that is not a number"):
+    with pytest.raises(InputError, match="the threshold is not a number"):
         generate(artifact_of([tree]))

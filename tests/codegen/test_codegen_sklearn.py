@@ -84,7 +84,7 @@ class Fitted:
     predict: Callable[[Floats], Floats]
 
     def artifact(self) -> Artifact:
-        return Artifact("pad_mm", "test", FEATURES, list(CHOICES), self.forest, Policy("ratio", 1.1, guard=False))
+        return Artifact("pad_mm", "test", FEATURES, list(CHOICES), self.forest, Policy(1.1, guard=False))
 
 
 def fit_rows(estimator: Any, problems: list[Problem]) -> Callable[[Floats], Floats]:

@@ -38,7 +38,7 @@ def example() -> Artifact:
         ],
         choices=["orig", "pad"],
         model=Forest([Input("m*k"), Input("odd", "True")], [0.0, 0.0], [tree], layout="vector", precision="float64"),
-        policy=Policy("ratio", 1.5),
+        policy=Policy(1.5),
         precondition=Precondition(Fingerprint("cuda", capability="8.0"), "m >= 16"),
         seen={"m": Seen(1.0, 4096.0), "dtype": Seen(categories=["torch.float16", 'x"); import os #'])},
         provenance={"learner": "by hand"},
@@ -116,7 +116,7 @@ def test_not_a_number_cannot_get_in_or_out() -> None:
     with pytest.raises(ArtifactError):
         artifacts.from_json(text)
     with pytest.raises(ValueError, match="JSON"):
-        artifacts.to_json(attrs.evolve(example(), policy=Policy("ratio", float("nan"))))
+        artifacts.to_json(attrs.evolve(example(), policy=Policy(float("nan"))))
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

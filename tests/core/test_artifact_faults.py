@@ -22,7 +22,7 @@ def plain() -> dict[str, Any]:
         features=[Feature("m", integer=True), Feature("half", formula="m / 2")],
         choices=["a", "b"],
         model=Forest([Input("half")], [0.0], [tree]),
-        policy=Policy("difference", 0.1),
+        policy=Policy(0.1),
     )
     return dict(json.loads(artifacts.to_json(artifact)))
 

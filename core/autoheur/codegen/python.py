@@ -189,7 +189,8 @@ def _write_scores(writer: Writer, program: Program, access: Access) -> None:
         return
     with writer.block(f"def scores({access.signature}) -> tuple[float, ...]:"):
         writer.line('"""Score every choice, in the order of CHOICES; higher is better. Checks nothing."""')
-        writer.line(f"return tuple({_evaluate(program, access, '', False)}[0].values())")
+        writer.line(f"found, _ = {_evaluate(program, access, '', False)}")
+        writer.line("return tuple(found.values())")
 
 
 def _write_rank(writer: Writer, program: Program, access: Access) -> None:
