@@ -144,7 +144,7 @@ def test_torch_asks_about_choices_by_name_and_their_features_are_in_the_code(ins
     )
     assert controller({"m": 640}, choices=("small", "large")).get_decision() == "large"
     assert controller({"m": 640}, choices=("small", "large", "never seen")).get_decision() is None
-    assert controller({"m": 640}).get_decisions_ranked(2) == ["large", "small"]
+    assert controller({"m": 640}, choices=("small", "large")).get_decisions_ranked(2) == ["large", "small"]
 
 
 def test_every_artifact_gives_torch_one_heuristic_of_its_operator(installed: Callable[..., None]) -> None:

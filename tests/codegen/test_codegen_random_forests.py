@@ -96,8 +96,8 @@ def random_artifacts(draw: st.DrawFn) -> Artifact:
     )
     if form != "features":
         return artifact
-    values = draw(st.lists(CHOICES, min_size=len(choices), max_size=len(choices)))
-    return attrs.evolve(artifact, choice_features={name: [value[name] for value in values] for name in ("b", "type")})
+    values: list[dict[str, Value]] = draw(st.lists(CHOICES, min_size=len(choices), max_size=len(choices)))
+    return attrs.evolve(artifact, choice_features={name: [each[name] for each in values] for name in ("b", "type")})
 
 
 CHOICES = st.fixed_dictionaries({"b": st.sampled_from([0.5, 1.0, 4.0, 64.0]), "type": st.sampled_from(["a", "t", "u"])})
