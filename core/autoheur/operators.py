@@ -57,7 +57,8 @@ class OperatorPlugin:
 
     @property
     def raw_features(self) -> tuple[Feature, ...]:
-        return tuple(feature for feature in self.features if not feature.derived)
+        """Those that a problem names."""
+        return tuple(feature for feature in self.features if not feature.derived and feature.of == "problem")
 
     def extract(self, operands: Sequence[Operand], flags: Mapping[str, Value]) -> Problem:
         return self._require("autoheur_extract", Mapping, operands=operands, flags=flags)

@@ -5,9 +5,10 @@ One broken plugin never takes the others with it: it is recorded with its distri
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -15,7 +16,7 @@ import pluggy
 
 from autoheur import hookspecs
 from autoheur.errors import PluginError, describe
-from autoheur.types import Operator, Provenance
+from autoheur.types import Operator, Problem, Provenance
 
 if TYPE_CHECKING:
     from autoheur.heuristic.artifact import Artifact
@@ -199,6 +200,23 @@ class PluginSet:
         if hook in ("autoheur_heuristics", "autoheur_learners"):  # hooks that gather: one plugin, one result
             return result[0] if result else None
         return result
+
+    def enumerator(self, plugin: Plugin, operator: str) -> Callable[[Problem], object]:
+        """The hook that enumerates the choices of a problem, for the decide path: without what pluggy adds to a call.
+
+        Where a wrapper applies it is the whole call. Whatever the plugin raises is passed on.
+        """
+        hook = "autoheur_choices"
+        implementations = getattr(self._manager.hook, hook).get_hookimpls()
+        applying = [entry for entry in implementations if self._applies(entry, plugin)]
+        if len(applying) != 1:
+            return lambda problem: self.call(plugin, hook, operator=operator, problem=problem)
+        function, parameters = applying[0].function, applying[0].argnames
+        if "operator" in parameters:
+            function = functools.partial(function, operator=operator)
+        if "problem" in parameters:
+            return lambda problem: function(problem=problem)
+        return lambda problem: function()
 
     def _applies(self, implementation: pluggy.HookImpl, plugin: Plugin | None) -> bool:
         module = implementation.plugin

@@ -6,7 +6,7 @@ import functools
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,9 +19,10 @@ from autoheur.heuristic import drift, torch_artifacts
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.installed import Store
 from autoheur.operators import OperatorPlugin
-from autoheur.types import INSTALLED, Problem, Provenance
+from autoheur.types import INSTALLED, Provenance, Value
 
 if TYPE_CHECKING:
+    from autoheur.codegen import CompiledHeuristic
     from autoheur.plugins import PluginSet
 
 logger = logging.getLogger(__name__)
@@ -29,9 +30,6 @@ logger = logging.getLogger(__name__)
 Tier = Literal["installed", "third-party", "shipped", "torch"]
 TIERS: tuple[Tier, ...] = ("installed", "third-party", "shipped", "torch")
 """Who provides a heuristic, in order of precedence."""
-
-Answer = tuple[str | None, str, float]
-"""What generated code answers: choice or ``None``, the reason's value, the policy's statistic."""
 
 
 @attrs.frozen(eq=False)
@@ -59,11 +57,16 @@ class Heuristic:
         return drift.describe(self.artifact.provenance)
 
     @functools.cached_property
-    def function(self) -> Callable[[Problem], Answer]:
-        """The generated decision function; compiled at first use."""
+    def compiled(self) -> CompiledHeuristic:
+        """The generated functions; compiled at first use."""
         from autoheur.codegen import compile_artifact
 
-        return compile_artifact(self.artifact).decide
+        return compile_artifact(self.artifact)
+
+    @functools.cached_property
+    def table(self) -> dict[str, dict[str, Value]]:
+        """The choices that training saw, each with its raw features."""
+        return self.artifact.table()
 
 
 @attrs.frozen

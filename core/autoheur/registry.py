@@ -6,18 +6,18 @@ import copy
 import functools
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from autoheur import fingerprint
-from autoheur.errors import InputError, PluginError
+from autoheur.errors import InputError, PluginError, describe
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic import torch_artifacts
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.installed import Store
 from autoheur.operators import OperatorPlugin, checked
 from autoheur.precedence import BrokenHeuristic, Heuristic, HeuristicFiles
-from autoheur.types import Choice, Decision, Feature, Problem, Reason, check_names
+from autoheur.types import Choice, Decision, Feature, Problem, Reason, Value, check_names
 
 if TYPE_CHECKING:
     from autoheur.learning import Learner
@@ -50,6 +50,7 @@ class Registry:
         self._files = HeuristicFiles(store or Store.default(), self._plugins, self.operators, with_torch)
         self._lock = threading.RLock()
         self._selected: dict[tuple[str, Fingerprint | None], Heuristic | None] = {}
+        self._enumerate: dict[str, Callable[[Problem], object]] = {}
 
     @property
     def plugins(self) -> list[Plugin]:
@@ -173,43 +174,85 @@ class Registry:
 
         Raises:
             InputError: there is no such operator, the problem is no mapping, its names are not the operator's raw
-                features, or a value is of the wrong kind.
+                features, a value is of the wrong kind, or ``choices`` are none, or name one twice.
         """
         try:
             heuristic = self._selected[operator, device]
         except KeyError:
             heuristic = self._select(operator, device)
-        if heuristic is None:
-            return self._no_heuristic(operator, problem, device)
+        names = heuristic.names if heuristic else frozenset(feature.name for feature in self.raw_features(operator))
         try:
-            agrees = problem.keys() == heuristic.names
+            agrees = problem.keys() == names
         except AttributeError:
             agrees = False
         if not agrees:
-            raise InputError(_name_error(operator, problem, heuristic.artifact.raw_features))
+            raise InputError(_name_error(operator, problem, self.raw_features(operator)))
+        if choices is None:
+            try:
+                choices = self._possible(operator, problem, heuristic)
+                offered = _names(choices)
+            except Exception as error:
+                wrong = _wrong_value(problem, self.raw_features(operator))
+                if wrong:
+                    raise InputError(f"{operator}: {wrong}") from error
+                return Decision(operator, (), Reason.PLUGIN_ERROR, detail=describe(error))
+        else:
+            offered = _names(choices)
+        if len(offered) < 2:
+            if not offered:
+                raise InputError(f"{operator}: no choices are offered")
+            return Decision(operator, offered, Reason.ONLY_CHOICE)
+        if len(set(offered)) != len(offered):
+            raise InputError(f"{operator}: a choice is offered twice: {', '.join(offered)}")
+        if heuristic is None:
+            return Decision(operator, offered, Reason.NO_HEURISTIC, detail=self._missing(operator, device))
+        compiled = heuristic.compiled
         try:
-            choice, reason, confidence = heuristic.function(problem)
+            shortlist, reason, confidence = compiled.shortlist(
+                problem, self._with_features(operator, choices, heuristic) if compiled.open else offered
+            )
         except Exception as error:  # generated code fails only on values of a wrong type
-            raise InputError(f"{operator}: {_value_error(problem, heuristic.artifact, error)}") from error
-        offered = tuple(choices or heuristic.artifact.choices)
+            wrong = _wrong_value(problem, heuristic.artifact.raw_features)
+            raise InputError(f"{operator}: {wrong or f'the heuristic {heuristic.name} failed: {error}'}") from error
         return Decision(
-            operator,
-            offered if choice is None else (choice,),
-            _REASONS[reason],
-            confidence,
-            heuristic.name,
-            heuristic.provenance,
-            heuristic.drift,
+            operator, shortlist, _REASONS[reason], confidence, heuristic.name, heuristic.provenance, heuristic.drift
         )
 
-    def _no_heuristic(self, operator: str, problem: Problem, device: Fingerprint | None) -> Decision:
+    def _possible(self, operator: str, problem: Problem, heuristic: Heuristic | None) -> Sequence[str | Choice]:
+        """The choices that the operator enumerates for a problem; without its plugin those that training saw."""
+        enumerate_choices = self._enumerate.get(operator)
+        if enumerate_choices is None:
+            plugin = self.operators.get(operator)
+            if plugin is None:
+                assert heuristic is not None, "an operator has a plugin or an artifact"
+                return heuristic.artifact.choices
+            enumerate_choices = self._enumerate[operator] = self._plugins.enumerator(plugin.plugin, operator)
+        return checked(enumerate_choices(problem), Sequence, "autoheur_choices", None)
+
+    def _with_features(
+        self, operator: str, choices: Sequence[str | Choice], heuristic: Heuristic
+    ) -> dict[str, Mapping[str, Value]]:
+        """What is offered, each with its raw features; a choice of which nobody knows them has none, and no score."""
+        features: dict[str, Mapping[str, Value]] = {}
+        for choice in choices:
+            if not isinstance(choice, str):
+                features[choice.name] = choice.features
+            elif choice in heuristic.table:
+                features[choice] = heuristic.table[choice]
+            else:
+                features[choice] = self._choice_features(operator, choice)
+        return features
+
+    def _choice_features(self, operator: str, choice: str) -> Mapping[str, Value]:
         plugin = self.operators.get(operator)
-        if plugin and (error := _name_error(operator, problem, plugin.raw_features)):
-            raise InputError(error)
+        if plugin is None:
+            return {}
+        return self._plugins.call(plugin.plugin, "autoheur_choice_features", operator=operator, name=choice) or {}
+
+    def _missing(self, operator: str, device: Fingerprint | None) -> str:
         here = (device or fingerprint.current()).label()
         known = ", ".join(sorted({heuristic.device.label() for heuristic in self.heuristics(operator)}))
-        detail = f"no heuristic for {here}" + (f" (there are some for {known})" if known else "")
-        return Decision(operator, (), Reason.NO_HEURISTIC, detail=detail)
+        return f"no heuristic for {here}" + (f" (there are some for {known})" if known else "")
 
     def _select(self, operator: str, device: Fingerprint | None) -> Heuristic | None:
         """The heuristic with the highest precedence whose device requirement is met."""
@@ -227,10 +270,19 @@ class Registry:
 def _compiles(heuristic: Heuristic) -> bool:
     """Generate a heuristic's code now, so that decisions cannot fail for that reason."""
     try:
-        return callable(heuristic.function)
+        return callable(heuristic.compiled.shortlist)
     except Exception as error:  # a fault of ours, or of a plugin's artifact; the next heuristic may do
         logger.warning("ignoring heuristic %s of %s: %s", heuristic.name, heuristic.provenance, error)
         return False
+
+
+def _names(choices: Sequence[str | Choice]) -> tuple[str, ...]:
+    try:
+        if not isinstance(choices, str):
+            return tuple([choice if isinstance(choice, str) else choice.name for choice in choices])
+    except (TypeError, AttributeError):
+        pass
+    raise InputError(f"choices are a sequence of names or autoheur.types.Choice values, not {choices!r}")
 
 
 def _name_error(operator: str, problem: Problem, features: Sequence[Feature]) -> str | None:
@@ -240,12 +292,12 @@ def _name_error(operator: str, problem: Problem, features: Sequence[Feature]) ->
     return difference and f"{operator}: {difference}"
 
 
-def _value_error(problem: Problem, artifact: Artifact, error: Exception) -> str:
-    for feature in artifact.raw_features:
+def _wrong_value(problem: Problem, features: Sequence[Feature]) -> str | None:
+    for feature in features:
         value = problem[feature.name]
         if feature.kind == "numerical" and (isinstance(value, str) or not isinstance(value, int | float)):
             return f"feature {feature.name} must be a number, not {value!r}"
-    return f"the heuristic {artifact.name} failed: {error}"
+    return None
 
 
 @functools.cache

@@ -87,7 +87,7 @@ EXPECTED_IMPORTS = {
     },
 }
 EXPECTED_CALLS = {
-    *("float", "str", "sorted", "range", "len", "tuple", "dict", "zip", "next", "enumerate", "found.values"),
+    *("float", "str", "sorted", "range", "len", "tuple", "dict", "zip", "found.values", "kept.append"),
     *("_ratio", "_evaluate", "_add_up", "shortlist", "decide", "rank", "context.get_value"),
     *("offered.items", "found.get", "CHOICES.get"),
 }

@@ -100,7 +100,9 @@ def random_artifacts(draw: st.DrawFn) -> Artifact:
     return attrs.evolve(artifact, choice_features={name: [each[name] for each in values] for name in ("b", "type")})
 
 
-CHOICES = st.fixed_dictionaries({"b": st.sampled_from([0.5, 1.0, 4.0, 64.0]), "type": st.sampled_from(["a", "t", "u"])})
+CHOICES: st.SearchStrategy[dict[str, Value]] = st.fixed_dictionaries(
+    {"b": st.sampled_from([0.5, 1.0, 4.0, 64.0]), "type": st.sampled_from(["a", "t", "u"])}
+)
 PROBLEMS = st.fixed_dictionaries(
     {
         "m": st.one_of(st.integers(0, 8), st.sampled_from([2**25 + 1, 2**25 + 2])),

@@ -18,8 +18,8 @@ from autoheur.types import Reason, Value
 
 RESERVED = (
     *("OPERATOR", "NAME", "CHOICES", "RAW_FEATURES", "THRESHOLD", "scores", "shortlist", "decide", "rank", "math"),
-    *("itertools", "annotations", "Any", "Mapping", "Sequence", "problem", "context", "offered", "checked", "inputs"),
-    *("choice", "features", "found", "result", "reason", "ranked", "values", "compared", "cut", "kept", "confidence"),
+    *("annotations", "Any", "Mapping", "Sequence", "problem", "context", "offered", "checked", "inputs"),
+    *("choice", "features", "found", "result", "reason", "ranked", "kept", "statistic", "confidence"),
     *("value", "name", "place", "_trailing_zeros"),
 )
 """Names that generated modules use themselves."""
@@ -76,7 +76,7 @@ def write_header(writer: Writer, program: Program) -> None:
 def modules(program: Program) -> list[str]:
     """The modules that the code imports for computing."""
     needs_math = program.choice or program.statistic == "ratio" or _functions(program) & {"log2", "floor", "ceil"}
-    return ["itertools"] * (program.statistic == "score") + ["math"] * bool(needs_math)
+    return ["math"] if needs_math else []
 
 
 def _functions(program: Program) -> frozenset[str]:
@@ -143,22 +143,30 @@ def _write_shortlist(writer: Writer, program: Program, access: Access) -> None:
         with writer.block("if reason:"):
             writer.line("return tuple(offered), reason, 0.0")
         writer.line("ranked = sorted([name for name in offered if name in found], key=found.__getitem__, reverse=True)")
-        writer.line("values = [found[name] for name in ranked]")
-        match program.statistic:
-            case "score":
-                writer.line("compared = list(itertools.accumulate(values[:-1]))")
-            case "difference":
-                writer.line("compared = [values[0] - value for value in values[1:]]")
-            case "ratio":
-                writer.line("compared = [_ratio(values[0], value) for value in values[1:]]")
-        writer.line("cut = next((place for place, value in enumerate(compared, 1) if value > THRESHOLD), len(ranked))")
-        writer.line("kept = (*ranked[:cut], *[name for name in offered if name not in found])")
-        writer.line("confidence = compared[0] if compared else 0.0")
+        writer.line("kept = ranked[:1]")
+        writer.line("confidence = 0.0")
+        if program.statistic == "score":
+            writer.line("statistic = -0.0  # the sum of nothing: -0.0 + x is x")
+        with writer.block("for name in ranked[1:]:"):
+            match program.statistic:
+                case "score":  # the sum of the scores before this one
+                    writer.line("statistic += found[kept[-1]]")
+                case "difference":
+                    writer.line("statistic = found[kept[0]] - found[name]")
+                case "ratio":
+                    writer.line("statistic = _ratio(found[kept[0]], found[name])")
+            with writer.block("if len(kept) == 1:"):
+                writer.line("confidence = statistic")
+            with writer.block("if statistic > THRESHOLD:"):
+                writer.line("break")
+            writer.line("kept.append(name)")
+        with writer.block("if len(ranked) < len(offered):"):
+            writer.line("kept += [name for name in offered if name not in found]")
         with writer.block("if len(kept) == 1:"):
-            writer.line(f"return kept, {literal(Reason.DECIDED)}, confidence")
+            writer.line(f"return tuple(kept), {literal(Reason.DECIDED)}, confidence")
         with writer.block("if len(kept) == len(offered):"):
-            writer.line(f"return kept, {literal(Reason.BELOW_THRESHOLD)}, confidence")
-        writer.line(f"return kept, {literal(Reason.SHORTLISTED)}, confidence")
+            writer.line(f"return tuple(kept), {literal(Reason.BELOW_THRESHOLD)}, confidence")
+        writer.line(f"return tuple(kept), {literal(Reason.SHORTLISTED)}, confidence")
     if program.statistic == "ratio":
         _begin(writer)
         with writer.block("def _ratio(best: float, other: float) -> float:"):
