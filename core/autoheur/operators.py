@@ -96,10 +96,10 @@ class OperatorPlugin:
         Raises:
             PluginError: the plugin returned something else than values of the declared features.
         """
-        features = self._call("autoheur_choice_features", name=name)
-        if features is None:
+        returned = self._call("autoheur_choice_features", name=name)
+        if returned is None:
             return None
-        checked(features, Mapping, "autoheur_choice_features", self.provenance)
+        features: Mapping[str, Value] = checked(returned, Mapping, "autoheur_choice_features", self.provenance)
         if flaw := value_flaw(features, self.raw_choice_features):
             raise PluginError(f"{self.provenance}: autoheur_choice_features: choice {name!r}: {flaw}")
         return features
@@ -112,16 +112,16 @@ class OperatorPlugin:
             PluginError: the plugin returned something else than a problem.
         """
         try:
-            problem = self._plugins.call(self.plugin, "autoheur_complete", operator=self.name, given=given)
+            returned = self._plugins.call(self.plugin, "autoheur_complete", operator=self.name, given=given)
         except ValueError as error:
             raise InputError(str(error)) from None
         except AutoheurError:
             raise
         except Exception as error:
             raise PluginError(f"{self.provenance}: autoheur_complete failed: {describe(error)}") from error
-        if problem is None:
+        if returned is None:
             return None
-        checked(problem, Mapping, "autoheur_complete", self.provenance)
+        problem: Problem = checked(returned, Mapping, "autoheur_complete", self.provenance)
         if flaw := value_flaw(problem, self.raw_features):
             raise PluginError(f"{self.provenance}: autoheur_complete returned a problem that does not fit: {flaw}")
         return problem

@@ -10,11 +10,8 @@ import pytest
 from autoheur import learning, plugin, site
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [
-    *ROOT.glob("plugins/*/autoheur_*/**/*.py"),
-    *ROOT.glob("learners/autoheur_*/**/*.py"),
-    *ROOT.glob("examples/*/*.py"),
-]
+FOLDERS = ("plugins/*/autoheur_*/**", "learners/autoheur_*/**", "examples/*")
+SOURCES = [path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.py")]
 PUBLIC = {module.__name__ for module in (plugin, learning, site)}
 
 

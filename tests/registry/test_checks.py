@@ -18,11 +18,11 @@ from autoheur.registry import Registry
 from autoheur.types import Provenance
 
 
-def faults(folder: Path, default: str | None = "a", **hooks: Callable[..., Any]) -> tuple[str, ...]:
+def faults(folder: Path, **hooks: Callable[..., Any]) -> tuple[str, ...]:
     """What is wrong with an operator that has these hooks instead of good ones."""
     module = ModuleType("made")
     own: dict[str, Callable[..., Any]] = {
-        "autoheur_operator": lambda: Operator("made", default_choice=default),
+        "autoheur_operator": lambda: Operator("made", default_choice="a"),
         "autoheur_features": lambda: [Feature("m", integer=True), Feature("kind", "categorical")],
         "autoheur_choices": lambda: ["a", "b"],
         "autoheur_problems": lambda: [{"m": 1, "kind": "x"}],
