@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-MEMBERS := ./core ./learners ./plugins/pad_mm ./plugins/bmm ./plugins/addmm .
+MEMBERS := ./core ./learners $(patsubst %/pyproject.toml,%,$(wildcard ./plugins/*/pyproject.toml)) .
 WORKERS ?= 2
 CHECK := 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, as in: make PYTHON=python3.11")'
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.files import read
-from autoheur.heuristic import torch_artifacts
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.artifact import read as read_artifact
 from autoheur.train.apply import evaluate_artifact
@@ -23,6 +22,7 @@ from autoheur.train.examples import PUBLISHED
 from autoheur.train.figures import Row
 from autoheur.train.training import TrainRequest, train
 from autoheur_learners.regression_tree import RegressionTree
+from autoheur_pad_mm import torch_heuristics
 from autoheur_pad_mm.features import FEATURES
 from autoheur_pad_mm.plugin import autoheur_heuristics
 
@@ -44,8 +44,8 @@ def published(train_data: Dataset, val: Dataset) -> Artifact:
 def torch_ships() -> Artifact | None:
     """PyTorch's own heuristic for A100, where torch is installed."""
     raw = [feature for feature in FEATURES if feature.protocol != "calibrated"]
-    found = [path for path in torch_artifacts.files("pad_mm") if "A100" in path.name]
-    return torch_artifacts.read(found[0], raw) if found else None
+    found = [path for path in torch_heuristics.files() if "A100" in path.name]
+    return torch_heuristics.read(found[0], raw) if found else None
 
 
 def line(name: str, row: Row | Mapping[str, float], dataset: str) -> str:

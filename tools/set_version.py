@@ -11,8 +11,8 @@ import re
 import sys
 from pathlib import Path
 
-MEMBERS = (".", "core", "learners", "plugins/pad_mm", "plugins/bmm", "plugins/addmm")
-"""The folders of the workspace's distributions, relative to the root."""
+PROJECTS = ("pyproject.toml", "core/pyproject.toml", "learners/pyproject.toml", "plugins/*/pyproject.toml")
+"""Where the workspace's distributions are described, relative to the root."""
 
 VERSION = r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?"
 _PROJECT = re.compile(rf'^version = "({VERSION})"$', re.MULTILINE)
@@ -34,8 +34,8 @@ def moved(root: Path, version: str) -> dict[Path, str]:
     if not re.fullmatch(VERSION, version):
         raise VersionError(f"{version!r} is not a version of the form 0.2.0 or 0.2.0rc1")
     texts: dict[Path, str] = {}
-    for member in MEMBERS:
-        path = root / member / "pyproject.toml"
+    paths = [path for pattern in PROJECTS for path in sorted(root.glob(pattern))]
+    for path in paths:
         text = _replace_once(path, _PROJECT, f'version = "{version}"')
         texts[path] = _REQUIREMENT.sub(rf'"\g<1>\g<2>{version}"', text)
     path = root / "core" / "autoheur" / "__init__.py"

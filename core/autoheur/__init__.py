@@ -9,21 +9,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import contextlib
-    import os
-    from collections import Counter
+    from collections.abc import Sequence
 
+    from autoheur.dataset.files import read
     from autoheur.errors import AutoheurError, InputError
     from autoheur.fingerprint import Fingerprint
+    from autoheur.hookspecs import hookimpl
+    from autoheur.inductor.activation import disable, enable, enabled, last_decisions
+    from autoheur.inductor.capturing import capture
     from autoheur.inductor.records import Record
     from autoheur.inductor.shapes import Shape
+    from autoheur.measure.collection import collect
     from autoheur.registry import Registry, default_registry
-    from autoheur.types import Decision, Feature, Operand, Operator, Problem, Reason
+    from autoheur.types import Choice, Decision, Feature, Operand, Operator, Problem, Reason
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AutoheurError",
+    "Choice",
     "Decision",
     "Feature",
     "Fingerprint",
@@ -32,20 +36,26 @@ __all__ = [
     "Operator",
     "Problem",
     "Reason",
+    "Record",
     "Registry",
+    "Shape",
     "__version__",
     "capture",
+    "collect",
     "decide",
     "default_registry",
     "disable",
     "enable",
     "enabled",
+    "hookimpl",
     "last_decisions",
+    "read",
 ]
 
 
 _HOMES = {
     "AutoheurError": "errors",
+    "Choice": "types",
     "Decision": "types",
     "Feature": "types",
     "Fingerprint": "fingerprint",
@@ -54,8 +64,18 @@ _HOMES = {
     "Operator": "types",
     "Problem": "types",
     "Reason": "types",
+    "Record": "inductor.records",
     "Registry": "registry",
+    "Shape": "inductor.shapes",
+    "capture": "inductor.capturing",
+    "collect": "measure.collection",
     "default_registry": "registry",
+    "disable": "inductor.activation",
+    "enable": "inductor.activation",
+    "enabled": "inductor.activation",
+    "hookimpl": "hookspecs",
+    "last_decisions": "inductor.activation",
+    "read": "dataset.files",
 }
 """Public name -> the module that has it, imported at first use: every ``import torch`` imports this package."""
 
@@ -68,56 +88,13 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def decide(operator: str, problem: Problem, device: Fingerprint | None = None) -> Decision:
+def decide(
+    operator: str,
+    problem: Problem,
+    device: Fingerprint | None = None,
+    choices: Sequence[str | Choice] | None = None,
+) -> Decision:
     """Decide one problem with the installed plugins; see :meth:`Registry.decide`."""
     from autoheur.registry import default_registry
 
-    return default_registry().decide(operator, problem, device)
-
-
-def enable(mode: str = "use", registry: Registry | None = None, time_budget: float = 0.5) -> None:
-    """Let TorchInductor ask autoheur in this process until :func:`disable`; enabling again replaces the settings.
-
-    ``mode`` is ``use`` (decide), ``collect`` (keep what Inductor measures) or ``shadow`` (decide, let Inductor measure
-    and decide, keep both). ``registry`` defaults to the installed plugins. ``time_budget`` is in seconds per decision.
-    Torch is not imported.
-
-    Raises:
-        InputError: an unknown mode, or a time budget that is not positive.
-    """
-    from autoheur.inductor import activation as session
-
-    session.enable(mode, registry, time_budget)
-
-
-def disable() -> None:
-    """Switch autoheur off in the whole process; nothing of torch stays patched."""
-    from autoheur.inductor import activation as session
-
-    session.disable()
-
-
-def enabled(
-    mode: str = "use", registry: Registry | None = None, time_budget: float = 0.5
-) -> contextlib.AbstractContextManager[None]:
-    """Let TorchInductor ask autoheur for what this thread compiles inside a ``with`` block; see :func:`enable`."""
-    from autoheur.inductor import activation as session
-
-    return session.enabled(mode, registry, time_budget)
-
-
-def capture(path: str | os.PathLike[str] | None = None) -> contextlib.AbstractContextManager[Counter[Shape]]:
-    """Record the matrix products that torch.compile meets inside a ``with`` block, in a file that can be measured from.
-
-    See :func:`autoheur.inductor.capturing.capture`.
-    """
-    from autoheur.inductor import capturing
-
-    return capturing.capture(path)
-
-
-def last_decisions() -> list[Record]:
-    """The decisions made since autoheur was enabled last, oldest first; see docs/inductor.md for what each tells."""
-    from autoheur.inductor import activation as session
-
-    return session.last_decisions()
+    return default_registry().decide(operator, problem, device, choices)

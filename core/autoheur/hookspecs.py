@@ -8,8 +8,8 @@ it does not need. Four hooks make an operator: feature extraction (:meth:`Hooks.
 :meth:`Hooks.autoheur_operator`, features and choices has a sensible default.
 
 An operator's hooks are called only for that operator. A plugin with no ``autoheur_operator`` may still wrap hooks
-(``@hookimpl(wrapper=True)``), and its wrappers then apply to every operator; they tell operators apart by the
-``operator`` argument.
+(``@hookimpl(wrapper=True)``), generate code and bring heuristics, and does so for every operator; it tells operators
+apart by the ``operator`` argument.
 """
 
 from __future__ import annotations
@@ -133,7 +133,8 @@ class Hooks:
     def autoheur_codegen(self, operator: str, artifact: Artifact, target: str) -> str | None:
         """Generate source code for an artifact. Default: autoheur's own emitter for ``target``.
 
-        Implement it to add a target, or wrap it to add something to every operator's code.
+        Implement it to add a target, and return ``None`` for the targets of others; or wrap it to add something to
+        every operator's code. The operator's own plugin is asked first, then plugins without one, then the default.
 
         Example::
 
@@ -191,7 +192,8 @@ class Hooks:
         """The learned heuristics that come with this plugin: artifact files, or artifacts. Default: none.
 
         A plugin without an operator of its own is asked for every operator, so a hardware vendor can bring heuristics
-        for operators that others wrote; those take precedence over the ones that come with the operator.
+        for operators that others wrote; those take precedence over the ones that come with the operator. Where such a
+        plugin is in the operator's own distribution, its heuristics come last. Artifacts are held to what files are.
 
         Example::
 

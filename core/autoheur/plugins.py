@@ -5,6 +5,7 @@ One broken plugin never takes the others with it: it is recorded with its distri
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib.metadata
 import os
@@ -93,6 +94,44 @@ class _Defaults:
         return generate(artifact, target)
 
 
+def _load(source: Source) -> Plugin:
+    plugin = Plugin(source.provenance)
+    try:
+        plugin.module = source.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever an import does (exit, a native extension's panic), the others load
+        plugin.fail(error)
+    return plugin
+
+
+_PARSER = pluggy.PluginManager(hookspecs.PROJECT)
+_KNOWN = tuple(name for name in vars(hookspecs.Hooks) if name.startswith("autoheur_"))
+
+
+def _implements(module: object, hook: str) -> bool:
+    try:
+        return module is not None and _PARSER.parse_hookimpl_opts(module, hook) is not None
+    except Exception:
+        return False
+
+
+def _hooks(module: object) -> tuple[str, ...]:
+    """The hooks that a module implements, sorted.
+
+    Raises:
+        PluginError: it implements none, or one that does not exist.
+    """
+    hooks = tuple(name for name in sorted(dir(module)) if _implements(module, name))
+    for name in hooks:
+        if name not in _KNOWN:
+            close = difflib.get_close_matches(name, _KNOWN, n=1)
+            raise PluginError(f"there is no hook {name}" + (f": did you mean {close[0]}?" if close else ""))
+    if not hooks:
+        raise PluginError("implements no hook: mark its functions with autoheur.plugin.hookimpl")
+    return hooks
+
+
 class PluginSet:
     """The loaded plugins, and calls into them."""
 
@@ -102,47 +141,38 @@ class PluginSet:
         self._defaults = _Defaults()
         self._manager.register(self._defaults)
         self._callers: dict[tuple[str, int], Any] = {}
-        self.plugins: list[Plugin] = []
-        for source in sources:
-            self.plugins.append(self._load(source))
+        self.plugins = [_load(source) for source in sources]
+        # Whom pluggy knows last it asks first: an operator's own generator of code goes before those for all operators.
+        for plugin in sorted(self.plugins, key=lambda plugin: _implements(plugin.module, "autoheur_operator")):
+            if plugin.usable:
+                self._register(plugin)
         self._resolve_conflicts()
 
-    def _load(self, source: Source) -> Plugin:
-        plugin = Plugin(source.provenance)
+    def _register(self, plugin: Plugin) -> None:
+        module = plugin.module
         try:
-            plugin.module = source.load()
-            self._register(plugin)
+            if self._manager.is_registered(module):
+                other = self._manager.get_name(module)
+                plugin.fail(f"its module is registered already by another entry point, {other}")
+                return
+            plugin.hooks = _hooks(module)
+            self._manager.register(module, name=f"{plugin.provenance.distribution}:{plugin.name}")
             if "autoheur_operator" in plugin.hooks:
                 plugin.operator = self._name_operator(plugin)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # whatever an import does (exit, a native extension's panic), the others load
+        except BaseException as error:  # whatever a plugin does, the others load
             plugin.fail(error)
             self._unregister(plugin)
-        return plugin
-
-    def _register(self, plugin: Plugin) -> None:
-        module = plugin.module
-        if self._manager.is_registered(module):
-            raise PluginError(f"{plugin.provenance}: its module is registered already by another entry point")
-        self._manager.register(module, name=f"{plugin.provenance.distribution}:{plugin.name}")
-        self._manager.check_pending()  # a misspelt hook is an error, not silence
-        plugin.hooks = tuple(sorted(caller.name for caller in self._manager.get_hookcallers(module) or ()))
-        if not plugin.hooks:
-            raise PluginError("implements no hook: mark its functions with autoheur.hookspecs.hookimpl")
 
     def _unregister(self, plugin: Plugin) -> None:
         if plugin.module is not None and self._manager.is_registered(plugin.module):
             self._manager.unregister(plugin.module)
-        # pluggy keeps the caller of an unknown hook, and check_pending would blame it on the next plugin.
-        for name in [name for name in vars(self._manager.hook) if not name.startswith("_")]:
-            if not getattr(self._manager.hook, name).has_spec():
-                delattr(self._manager.hook, name)
 
     def _name_operator(self, plugin: Plugin) -> Operator:
         operator = self.call(plugin, "autoheur_operator")
         if not isinstance(operator, Operator):
-            raise PluginError(f"autoheur_operator returned {operator!r}, not an autoheur.types.Operator")
+            raise PluginError(f"autoheur_operator returned {operator!r}, not an autoheur.plugin.Operator")
         texts = (operator.name, operator.description, operator.default_choice or "")
         if not all(isinstance(text, str) for text in texts) or not operator.name:
             raise PluginError(f"autoheur_operator returned {operator!r}, whose fields must be text, the name not empty")
@@ -180,7 +210,8 @@ class PluginSet:
     def call(self, plugin: Plugin | None, hook: str, **arguments: Any) -> Any:
         """Call one plugin's hook, inside the wrappers of the plugins that have no operator of their own.
 
-        With ``plugin`` ``None`` the wrappers and the default alone. Returns ``None`` where nobody answers. Exceptions
+        Generators of code of such plugins are asked too, where the plugin has no answer. With ``plugin`` ``None`` they,
+        the wrappers and the default alone. Returns ``None`` where nobody answers. Exceptions
         that a plugin raises are passed on.
 
         Raises:
@@ -189,7 +220,8 @@ class PluginSet:
         key = (hook, id(plugin))
         if key not in self._callers:
             implementations = getattr(self._manager.hook, hook).get_hookimpls()
-            others = [entry.plugin for entry in implementations if not self._applies(entry, plugin)]
+            plain = hook == "autoheur_codegen"
+            others = [entry.plugin for entry in implementations if not self._applies(entry, plugin, plain)]
             self._callers[key] = self._manager.subset_hook_caller(hook, others)
         try:
             result = self._callers[key](**arguments)
@@ -197,7 +229,11 @@ class PluginSet:
             raise
         except BaseException as error:  # SystemExit and others that ``except Exception`` would let through
             raise PluginError(f"{plugin.provenance if plugin else 'a plugin'}: {hook}: {describe(error)}") from error
-        if hook in ("autoheur_heuristics", "autoheur_learners"):  # hooks that gather: one plugin, one result
+        if hook in (
+            "autoheur_heuristics",
+            "autoheur_learners",
+            "autoheur_sites",
+        ):  # one plugin, one result
             return result[0] if result else None
         return result
 
@@ -218,9 +254,10 @@ class PluginSet:
             return lambda problem: function(problem=problem)
         return lambda problem: function()
 
-    def _applies(self, implementation: pluggy.HookImpl, plugin: Plugin | None) -> bool:
+    def _applies(self, implementation: pluggy.HookImpl, plugin: Plugin | None, plain: bool = False) -> bool:
+        """Whether an implementation is called for ``plugin``; ``plain``: others' need not be wrappers."""
         module = implementation.plugin
         if module is self._defaults or (plugin is not None and module is plugin.module):
             return True
-        is_wrapper = implementation.wrapper or implementation.hookwrapper
-        return is_wrapper and not any(other.module is module and other.operator for other in self.plugins)
+        for_all = plain or implementation.wrapper or implementation.hookwrapper
+        return for_all and not any(other.module is module and other.operator for other in self.plugins)

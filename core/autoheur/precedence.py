@@ -6,16 +6,16 @@ import functools
 import logging
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import attrs
 
-from autoheur.errors import AutoheurError, describe
+from autoheur.errors import AutoheurError, PluginError, describe
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic import artifact as artifacts
-from autoheur.heuristic import drift, torch_artifacts
+from autoheur.heuristic import drift
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.installed import Store
 from autoheur.operators import OperatorPlugin
@@ -23,18 +23,24 @@ from autoheur.types import INSTALLED, Provenance, Value
 
 if TYPE_CHECKING:
     from autoheur.codegen import CompiledHeuristic
-    from autoheur.plugins import PluginSet
+    from autoheur.plugins import Plugin, PluginSet
 
 logger = logging.getLogger(__name__)
 
-Tier = Literal["installed", "third-party", "shipped", "torch"]
-TIERS: tuple[Tier, ...] = ("installed", "third-party", "shipped", "torch")
-"""Who provides a heuristic, in order of precedence."""
+Tier = Literal["installed", "third-party", "shipped", "fallback"]
+TIERS: tuple[Tier, ...] = ("installed", "third-party", "shipped", "fallback")
+"""Who provides a heuristic, in order of precedence.
+
+``shipped`` comes from the operator's own plugin, ``fallback`` from another plugin of the operator's distribution.
+"""
 
 
 @attrs.frozen(eq=False)
 class Heuristic:
-    """An artifact made callable. ``path`` is the artifact's file; ``provenance`` says which plugin brought it."""
+    """An artifact made callable. ``provenance`` says which plugin brought it.
+
+    ``path`` is the artifact's file; the plugin's, where the plugin made the artifact without one.
+    """
 
     artifact: Artifact
     tier: Tier
@@ -71,7 +77,10 @@ class Heuristic:
 
 @attrs.frozen
 class BrokenHeuristic:
-    """An artifact file that cannot be used, and why."""
+    """An artifact that cannot be used, and why; or a plugin whose hook failed, so that it brings none.
+
+    ``path`` is the artifact's file, or the plugin's.
+    """
 
     path: Path
     tier: Tier
@@ -80,19 +89,16 @@ class BrokenHeuristic:
 
 
 class HeuristicFiles:
-    """The artifact files of a store, of plugins and (``with_torch``) of PyTorch, each read once.
+    """The artifacts of a store and of plugins, each file read once.
 
     Files may come, go and change while a process runs: :meth:`is_stale` notices, :meth:`renewed` starts over with
     what did not change.
     """
 
-    def __init__(
-        self, store: Store, plugins: PluginSet, operators: Mapping[str, OperatorPlugin], with_torch: bool
-    ) -> None:
+    def __init__(self, store: Store, plugins: PluginSet, operators: Mapping[str, OperatorPlugin]) -> None:
         self._store = store
         self._plugins = plugins
         self._operators = operators
-        self._with_torch = with_torch
         self._lock = threading.RLock()
         self._files: dict[Path, Artifact | AutoheurError] = {}
         self._stamps: dict[Path, tuple[int, ...]] = {}
@@ -119,7 +125,7 @@ class HeuristicFiles:
 
     def renewed(self) -> HeuristicFiles:
         """The files as they are now; this object stays as it is."""
-        fresh = HeuristicFiles(self._store, self._plugins, self._operators, self._with_torch)
+        fresh = HeuristicFiles(self._store, self._plugins, self._operators)
         with self._lock:
             fresh._stamps = {path: stamp for path, stamp in self._stamps.items() if _stamp(path) == stamp}
             fresh._files = {path: self._files[path] for path in fresh._stamps}
@@ -130,8 +136,7 @@ class HeuristicFiles:
             if operator not in self._loaded:
                 good: list[Heuristic] = []
                 broken: list[BrokenHeuristic] = []
-                for tier, provenance, path in self._found(operator):
-                    artifact = self._read(path, self._operators[operator] if tier == "torch" else None)
+                for tier, provenance, path, artifact in self._found(operator):
                     if isinstance(artifact, AutoheurError):
                         broken.append(BrokenHeuristic(path, tier, provenance, str(artifact)))
                     elif artifact.operator == operator:
@@ -142,54 +147,54 @@ class HeuristicFiles:
                 self._loaded[operator] = good, broken
             return self._loaded[operator]
 
-    def _read(self, path: Path, converted_for: OperatorPlugin | None = None) -> Artifact | AutoheurError:
-        """Read an artifact once; a broken one is logged once and returned as its error.
-
-        ``converted_for`` is the operator whose features torch's own artifact ``path`` is converted to.
-        """
+    def _read(self, path: Path) -> Artifact | AutoheurError:
+        """Read an artifact once; a broken one is logged once and returned as its error."""
         if path not in self._files:
             self._stamps[path] = _stamp(path)  # before reading: a change in between is noticed later
             try:
-                if converted_for is None:
-                    self._files[path] = artifacts.read(path)
-                else:
-                    self._files[path] = torch_artifacts.read(path, converted_for.features)
+                self._files[path] = artifacts.read(path)
             except AutoheurError as error:
                 logger.warning("ignoring a broken heuristic: %s", error)
                 self._files[path] = error
         return self._files[path]
 
-    def _found(self, operator: str) -> Iterator[tuple[Tier, Provenance, Path]]:
+    def _found(self, operator: str) -> Iterator[tuple[Tier, Provenance, Path, Artifact | AutoheurError]]:
         for path in self._store.files():
-            yield "installed", Provenance(path.stem, INSTALLED, "-"), path
+            yield "installed", Provenance(path.stem, INSTALLED, "-"), path, self._read(path)
         owner = self._operators.get(operator)
         for plugin in self._plugins.plugins:
             if not plugin.usable or "autoheur_heuristics" not in plugin.hooks:
                 continue
-            own = owner is not None and plugin is owner.plugin
-            if plugin.operator and not own:
+            tier: Tier = "third-party"
+            if owner is not None:
+                if plugin.provenance.distribution == owner.provenance.distribution:
+                    tier = "shipped" if plugin is owner.plugin else "fallback"
+                elif plugin.provenance.distribution in owner.operator.overrides:
+                    continue  # they are for the operator that was overridden
+            if plugin.operator and tier != "shipped":
                 continue
-            try:
-                paths = [
-                    Path(path) for path in self._plugins.call(plugin, "autoheur_heuristics", operator=operator) or ()
-                ]
-            except Exception as error:  # a plugin that cannot list its heuristics has none
-                logger.warning("%s: autoheur_heuristics failed: %s", plugin.provenance, describe(error))
-                continue
-            for path in paths:
-                yield "shipped" if own else "third-party", plugin.provenance, path
-        if self._with_torch and owner is not None and _declares_features(owner):
-            for path in torch_artifacts.files(operator):
-                yield "torch", torch_artifacts.provenance(), path
+            for path, artifact in self._brought(plugin, operator):
+                yield tier, plugin.provenance, path, artifact
 
-
-def _declares_features(plugin: OperatorPlugin) -> bool:
-    """Whether the plugin's features can be had; one whose hook fails is not asked for anything that needs them."""
-    try:
-        return bool(plugin.features)
-    except Exception as error:
-        logger.warning("%s: autoheur_features failed: %s", plugin.provenance, error)
-        return False
+    def _brought(self, plugin: Plugin, operator: str) -> Iterator[tuple[Path, Artifact | AutoheurError]]:
+        """What a plugin brings for an operator, each with its path; the plugin's fault where it fails."""
+        own = Path(getattr(plugin.module, "__file__", None) or plugin.name)
+        try:
+            returned = self._plugins.call(plugin, "autoheur_heuristics", operator=operator)
+            if returned is not None and (isinstance(returned, str) or not isinstance(returned, Sequence)):
+                raise PluginError(f"returned {returned!r}, not a sequence of paths and artifacts")
+            for entry in returned or ():
+                if isinstance(entry, Artifact):
+                    yield own, artifacts.from_json(artifacts.to_json(entry), entry.name)  # held to what a file is
+                elif isinstance(entry, str | os.PathLike):
+                    yield Path(entry), self._read(Path(entry))
+                else:
+                    raise PluginError(f"returned {entry!r}, neither a path nor an autoheur.plugin.Artifact")
+        except Exception as error:
+            said = str(error) if isinstance(error, AutoheurError) else describe(error)
+            message = f"{plugin.provenance}: autoheur_heuristics: {said}"
+            logger.warning("%s", message)
+            yield own, PluginError(message)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

@@ -7,12 +7,11 @@ import functools
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autoheur import fingerprint
 from autoheur.errors import InputError, PluginError, describe
 from autoheur.fingerprint import Fingerprint
-from autoheur.heuristic import torch_artifacts
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.installed import Store
 from autoheur.operators import OperatorPlugin, checked
@@ -34,7 +33,7 @@ _REASONS = {reason.value: reason for reason in Reason}
 class Registry:
     """Plugins, and what they bring. Building one never raises for a plugin's sake; see :attr:`plugins` for errors.
 
-    ``sources`` defaults to the installed plugins and PyTorch's own heuristics, ``store`` to the user's.
+    ``sources`` defaults to the installed plugins, ``store`` to the user's.
     """
 
     def __init__(self, sources: Sequence[Source] | None = None, store: Store | None = None) -> None:
@@ -46,8 +45,7 @@ class Registry:
             for plugin in self.plugins
             if plugin.usable and plugin.operator
         }
-        with_torch = sources is None and torch_artifacts.wanted()
-        self._files = HeuristicFiles(store or Store.default(), self._plugins, self.operators, with_torch)
+        self._files = HeuristicFiles(store or Store.default(), self._plugins, self.operators)
         self._lock = threading.RLock()
         self._selected: dict[tuple[str, Fingerprint | None], Heuristic | None] = {}
         self._enumerate: dict[str, Callable[[Problem], object]] = {}
@@ -79,7 +77,7 @@ class Registry:
             if not plugin.usable or "autoheur_learners" not in plugin.hooks:
                 continue
             try:
-                for learner in self._plugins.call(plugin, "autoheur_learners") or ():
+                for learner in self.bring(plugin, "autoheur_learners"):
                     lacking = [name for name in _LEARNER if not hasattr(learner, name)]
                     if lacking:
                         raise PluginError(f"autoheur_learners returned {learner!r}, which lacks {', '.join(lacking)}")
@@ -90,6 +88,19 @@ class Registry:
             except Exception as error:  # one broken plugin must not hide the others' learners
                 plugin.fail(error)
         return learners
+
+    def bring(self, plugin: Plugin, hook: str) -> Sequence[Any]:
+        """What one plugin adds by a hook that gathers: learners or sites.
+
+        Raises:
+            PluginError: the plugin returned no sequence. Whatever else it raises is passed on.
+        """
+        returned = self._plugins.call(plugin, hook)
+        if returned is None:
+            return ()
+        if isinstance(returned, str):
+            raise PluginError(f"{plugin.provenance}: {hook} returned the text {returned!r}, not a sequence")
+        return checked(returned, Sequence, hook, plugin.provenance)
 
     def learner(self, name: str) -> Learner:
         """Look a learner up.

@@ -1,7 +1,6 @@
 """The k largest of each row: sort the rows and cut, or select? A whole operator plugin for autoheur."""
 
-from autoheur.hookspecs import hookimpl
-from autoheur.types import Feature, Operator
+from autoheur.plugin import Feature, Operator, hookimpl
 
 
 @hookimpl

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autoheur.errors import InputError
+from autoheur.plugin import InputError
 
 Rule = tuple[Callable[[Any], bool], str]
 """A test of a value, and in words what passes it."""

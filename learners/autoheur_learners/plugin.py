@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autoheur.hookspecs import hookimpl
+from autoheur.plugin import hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,8 +15,7 @@ from threadpoolctl import threadpool_limits
 from autoheur.errors import InputError
 from autoheur.heuristic.artifact import Artifact, from_json, to_json
 from autoheur.heuristic.model import Input, Policy
-from autoheur.learning import Examples, Floats, Learner
-from autoheur.learning import choice_rows
+from autoheur.learning import Examples, Floats, Learner, choice_rows
 from autoheur.train.scoring import score
 from autoheur.types import Feature
 from autoheur_learners.plugin import autoheur_learners

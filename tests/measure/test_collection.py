@@ -28,7 +28,7 @@ from autoheur.measure.journal import Entry
 from autoheur.measure.reference import Reference
 from autoheur.measure.timers import Timer
 from autoheur.measure.worker import Job, Measurable, Outcome, Shard, Worker
-from autoheur.types import Feature, Problem
+from autoheur.types import Choice, Feature, Problem
 
 
 class ToyOperator:
@@ -45,8 +45,8 @@ class ToyOperator:
         """The problems that had a turn, in the order of their first."""
         return list(dict.fromkeys(self.turns))
 
-    def choices(self, problem: Problem | None = None) -> Sequence[str]:
-        return ("slow", "quick")
+    def choices(self, problem: Problem | None = None) -> Sequence[Choice]:
+        return (Choice("slow"), Choice("quick"))
 
     def benchmark(self, problem: Problem, device: str) -> Mapping[str, Callable[[], object]]:
         self.turns.append(int(problem["m"]))

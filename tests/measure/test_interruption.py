@@ -23,14 +23,14 @@ from pathlib import Path
 from autoheur.measure import collector as session
 from autoheur.measure.collection import collect
 from autoheur.measure.timers import CpuTimer
-from autoheur.types import Feature
+from autoheur.types import Choice, Feature
 
 class Sums:
     name = "sums"
     raw_features = (Feature("n", integer=True),)
 
     def choices(self, problem=None):
-        return ("sum", "loop")
+        return (Choice("sum"), Choice("loop"))
 
     def benchmark(self, problem, device):
         with open("measured", "a") as file:

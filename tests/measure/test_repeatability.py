@@ -18,7 +18,7 @@ from autoheur.fingerprint import Fingerprint
 from autoheur.measure.collection import collect
 from autoheur.measure.reference import Reference
 from autoheur.measure.timers import Timer
-from autoheur.types import Feature, Problem
+from autoheur.types import Choice, Feature, Problem
 
 PROBLEMS = 200
 
@@ -46,8 +46,8 @@ class Machine:
         self.slowed = slowed
         self.turns = 0
 
-    def choices(self, problem: Problem | None = None) -> Sequence[str]:
-        return ("orig", "pad")
+    def choices(self, problem: Problem | None = None) -> Sequence[Choice]:
+        return (Choice("orig"), Choice("pad"))
 
     def benchmark(self, problem: Problem, device: str) -> Mapping[str, Callable[[], object]]:
         self.turns += 1

@@ -81,7 +81,7 @@ def test_declared_entry_points_are_the_installed_ones(member: str) -> None:
 @pytest.mark.parametrize("member", [member for member in PACKAGES if member != "core"])
 def test_plugins_are_entry_points_that_load(member: str) -> None:
     entries = importlib.metadata.distribution(project(member)["name"]).entry_points.select(group="autoheur")
-    assert [entry.name for entry in entries] == [member.rpartition("/")[2]]
+    assert member.rpartition("/")[2] in {entry.name for entry in entries}
     for entry in entries:
         entry.load()
 

@@ -203,7 +203,7 @@ def test_what_a_plugin_returns_is_held_to_the_contract() -> None:
     def registry(**changes: Any) -> Registry:
         return Registry([Source(Provenance("p", "d", "1"), plugin([], **changes))], Store(Path("nowhere")))
 
-    with pytest.raises(PluginError, match=r"must return autoheur\.types\.Feature"):
+    with pytest.raises(PluginError, match=r"must return autoheur\.plugin\.Feature"):
         _ = registry(autoheur_features=lambda: ["rows"]).operator("sort_rows").features
     with pytest.raises(PluginError, match="names a feature twice"):
         _ = registry(autoheur_features=lambda: [Feature("a"), Feature("a")]).operator("sort_rows").features
@@ -212,7 +212,7 @@ def test_what_a_plugin_returns_is_held_to_the_contract() -> None:
     with pytest.raises(PluginError, match="does not implement autoheur_benchmark"):
         registry().operator("sort_rows").benchmark(problem(), "cpu")
     broken = registry(autoheur_operator=lambda: "sort_rows")
-    assert "not an autoheur.types.Operator" in str(broken.plugins[0].error)
+    assert "not an autoheur.plugin.Operator" in str(broken.plugins[0].error)
 
 
 def test_a_plugin_whose_heuristics_hook_fails_has_none_and_the_others_answer(build: Build) -> None:

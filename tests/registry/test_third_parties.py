@@ -29,8 +29,7 @@ only-include = ["{module}.py"]
 """
 
 OPERATOR = """\
-from autoheur.hookspecs import hookimpl
-from autoheur.types import Feature, Operator
+from autoheur.plugin import Feature, Operator, hookimpl
 
 @hookimpl
 def autoheur_operator():
@@ -98,6 +97,7 @@ def test_a_third_party_operator_is_listed_with_its_distribution_and_version(site
         "vendor-ops",
         "1.2",
     )
+    assert row["origin"] == "third-party"
     shown = site.run("show", "sort_rows", "--json")
     assert json.loads(shown.stdout)["choices"] == ["slow", "fast"]
 
@@ -118,7 +118,7 @@ def test_a_misspelt_hook_is_an_error_that_names_it_and_is_not_blamed_on_others(s
     source = OPERATOR.format(operator="sort_rows", overrides=()) + "\n@hookimpl\ndef autoheur_choises(): return []\n"
     site.install("misspelt", source, entry_point="aaa")
     rows = site.rows()
-    assert "autoheur_choises" in rows["aaa"]["error"]
+    assert "autoheur_choises: did you mean autoheur_choices?" in rows["aaa"]["error"]
     assert rows["bmm"]["error"] is None
     result = site.run("show", "aaa")
     assert result.returncode == 2
@@ -155,7 +155,7 @@ def test_a_plugin_without_hooks_says_how_to_mark_them(site: Site) -> None:
 def test_wrappers_of_a_plugin_without_operator_apply_to_every_operator(site: Site, tmp_path: Path) -> None:
     site.install(
         "stamper",
-        "from autoheur.hookspecs import hookimpl\n"
+        "from autoheur.plugin import hookimpl\n"
         "@hookimpl(wrapper=True)\n"
         "def autoheur_codegen(operator, target):\n"
         "    source = yield\n"
@@ -167,6 +167,62 @@ def test_wrappers_of_a_plugin_without_operator_apply_to_every_operator(site: Sit
     assert generated.stdout.startswith("# stamped pad_mm python\n")
 
 
+def test_a_plugin_without_operator_adds_a_target_of_code_for_every_operator(site: Site) -> None:
+    site.install(
+        "cpp-target",
+        "from autoheur.plugin import hookimpl\n"
+        "@hookimpl\n"
+        "def autoheur_codegen(operator, target):\n"
+        "    return f'// {operator}' if target == 'cpp' else None\n",
+    )
+    name = site.rows()["pad_mm"]["heuristics"][0]["name"]
+    script = (
+        "from autoheur.registry import default_registry as r; h = r().heuristics('pad_mm')[0].artifact; "
+        "print(r().codegen(h, 'cpp')); print(r().codegen(h, 'python')[:3])"
+    )
+    generated = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(site.target), "AUTOHEUR_HOME": str(site.folder / "home")},
+        capture_output=True,
+        text=True,
+    )
+    assert generated.stdout.startswith("// pad_mm\n"), (name, generated.stderr)
+    assert generated.stdout.splitlines()[1].strip() != "//"
+
+
+def test_check_says_what_is_wrong_and_whose_it_is(site: Site) -> None:
+    assert site.run("check").returncode == 0
+    source = OPERATOR.format(operator="sort_rows", overrides=()).replace("integer=True)]", 'formula="rows +")]')
+    site.install("bad-formula", source, entry_point="sort_rows")
+    result = site.run("check", "bad-formula", "--json")
+    assert result.returncode == 1
+    (entry,) = json.loads(result.stdout)["plugins"]
+    assert (entry["name"], entry["distribution"]) == ("sort_rows", "bad-formula")
+    assert "cannot be parsed" in entry["faults"][0]
+    assert site.rows()["sort_rows"]["status"] == "error"
+    assert site.run("check", "pad_mm").returncode == 0
+    unknown = site.run("check", "nothing")
+    assert unknown.returncode == 2
+    assert "there is no plugin, operator or distribution 'nothing'" in unknown.stderr
+
+
+def test_a_broken_artifact_is_blamed_on_the_distribution_that_brings_it(site: Site) -> None:
+    site.install(
+        "broken-heuristics",
+        "import pathlib\n"
+        "from autoheur.plugin import hookimpl\n"
+        "@hookimpl\n"
+        "def autoheur_heuristics():\n"
+        "    path = pathlib.Path(__file__).with_name('broken.json')\n"
+        "    path.write_text('{')\n"
+        "    return [path]\n",
+        entry_point="vendor",
+    )
+    rows = site.rows()
+    assert [name for name, row in rows.items() if row["error"]] == ["vendor"]
+    assert "broken.json" in rows["vendor"]["error"]
+
+
 def test_a_vendor_can_bring_heuristics_for_an_operator_of_others(site: Site, tmp_path: Path) -> None:
     shipped = json.loads(site.run("artifacts", "--json").stdout)["artifacts"][0]
     artifact = json.loads(Path(shipped["path"]).read_text())
@@ -176,7 +232,7 @@ def test_a_vendor_can_bring_heuristics_for_an_operator_of_others(site: Site, tmp
     site.install(
         "vendor-heuristics",
         "import tempfile, pathlib\n"
-        "from autoheur.hookspecs import hookimpl\n"
+        "from autoheur.plugin import hookimpl\n"
         f"TEXT = {text!r}\n"
         "@hookimpl\n"
         "def autoheur_heuristics(operator):\n"

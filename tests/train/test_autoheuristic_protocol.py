@@ -15,8 +15,8 @@ from sklearn.tree import DecisionTreeRegressor
 from autoheur.dataset.dataset import Dataset
 from autoheur.heuristic.model import Forest, Policy
 from autoheur.learning import Examples, FittedModel, Floats
-from autoheur.train.protocols.contract import Data, Options
 from autoheur.train.protocols.autoheuristic import AutoHeuristic, safe_threshold
+from autoheur.train.protocols.contract import Data, Options
 from autoheur.train.training import TrainRequest, train
 from autoheur.types import Feature
 from autoheur_learners.regression_tree import RegressionTree

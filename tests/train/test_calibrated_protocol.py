@@ -23,8 +23,8 @@ from autoheur.train.apply import evaluate_artifact
 from autoheur.train.crossfit import cross_fit, folds
 from autoheur.train.figures import Row
 from autoheur.train.preference import Cost, prefer
-from autoheur.train.protocols.contract import Data, Options, Outcome
 from autoheur.train.protocols.calibrated import Calibrated, plan
+from autoheur.train.protocols.contract import Data, Options, Outcome
 from autoheur.train.training import TrainRequest, train
 from autoheur.types import Feature
 from autoheur_learners.distilled_tree import DistilledTree

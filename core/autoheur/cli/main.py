@@ -31,6 +31,7 @@ COMMANDS = {
     "uninstall": "autoheur.cli.heuristics:uninstall",
     "artifacts": "autoheur.cli.heuristics:artifacts",
     "doctor": "autoheur.cli.inductor:doctor",
+    "check": "autoheur.cli.plugins:check",
     "shadow-report": "autoheur.cli.inductor:shadow_report",
     "demo": "autoheur.cli.demo:demo",
 }

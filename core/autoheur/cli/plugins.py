@@ -1,4 +1,4 @@
-"""``autoheur list`` and ``autoheur show``."""
+"""``autoheur list``, ``autoheur show`` and ``autoheur check``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+import autoheur
+from autoheur import checks
 from autoheur.cli.output import console, json_option, print_json, print_table, table
 from autoheur.operators import OperatorPlugin
 from autoheur.plugins import Plugin
@@ -16,12 +18,17 @@ from autoheur.types import Feature, Provenance
 @click.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """List the plugins: operators, learners and what else is installed."""
+    """List the plugins: operators, learners and what else is installed.
+
+    Status: "shipped" brings what it should; "stub" is an operator without a learned heuristic yet; "installed" is known
+    from installed artifacts alone; "error" is out of use, wholly or in part. Origin: "shipped" comes with autoheur,
+    "third-party" from another distribution, "installed" was installed by you.
+    """
     rows = plugin_rows(default_registry())
     if as_json:
         print_json({"plugins": rows})
         return
-    result = table("name", "kind", "status", "heuristics", "distribution", "version", "hooks")
+    result = table("name", "kind", "status", "origin", "heuristics", "distribution", "version", "hooks")
     for row in rows:
         heuristics = ", ".join(f"{h['name']} [{h['device']}]" for h in row["heuristics"])
         details = row["error"] or ", ".join(hook.removeprefix("autoheur_") for hook in row["hooks"])
@@ -29,6 +36,7 @@ def list_command(as_json: bool) -> None:
             row["name"],
             row["kind"],
             row["status"],
+            row["origin"],
             _escape(heuristics or "-"),
             row["distribution"],
             row["version"],
@@ -36,6 +44,35 @@ def list_command(as_json: bool) -> None:
             style="red" if row["error"] else None,
         )
     print_table(result)
+    if any(row["status"] == "stub" for row in rows):
+        console().print("stub: no learned heuristic yet; train one (autoheur train) and install it (autoheur install)")
+    if any(row["error"] for row in rows):
+        console().print("error: autoheur check says what is wrong, one line each")
+
+
+@click.command()
+@click.argument("name", required=False)
+@json_option
+@click.pass_context
+def check(context: click.Context, name: str | None, as_json: bool) -> None:
+    """Check plugins and artifacts without a device; exit status 1 if anything is wrong.
+
+    NAME is a plugin, an operator or a distribution (default: everything). Asks an operator for its features, formulas,
+    choices and a few problems, generates code from the artifacts, and looks at learners and sites.
+    """
+    import attrs
+
+    found = checks.check(default_registry(), name)
+    if as_json:
+        print_json({"plugins": [attrs.asdict(entry) for entry in found]})
+    else:
+        result = table("plugin", "distribution", "version", "result")
+        for entry in found:
+            for line in entry.faults or ("fine",):
+                row = (entry.name, entry.distribution, entry.version, _escape(line))
+                result.add_row(*row, style="red" if entry.faults else None)
+        print_table(result)
+    context.exit(1 if any(entry.faults for entry in found) else 0)
 
 
 def _escape(text: str) -> str:
@@ -50,13 +87,17 @@ def plugin_rows(registry: Registry) -> list[dict[str, Any]]:
     rows = []
     for plugin in registry.plugins:
         own = [learner for learner, source in learners.values() if source is plugin]
-        if plugin.usable and own:
-            rows += [_row(plugin, learner.name, "learner", "shipped", learner.description) for learner in own]
-        elif plugin.operator and plugin.operator.name in registry.operators and plugin.usable:
-            rows.append(_operator_row(registry, plugin))
+        if plugin.usable and plugin.operator:
+            added = [_operator_row(registry, plugin)]
+        elif plugin.usable and own:
+            added = [_row(plugin, learner.name, "learner", "shipped", learner.description) for learner in own]
         else:
             name = plugin.operator.name if plugin.operator else plugin.name
-            rows.append(_row(plugin, name, _kind(plugin), "error" if plugin.error else "shipped"))
+            added = [_row(plugin, name, _kind(plugin), "shipped")]
+        if faults := checks.quick_faults(registry, plugin):
+            for row in added:
+                row["status"], row["error"] = "error", "; ".join(faults)
+        rows += added
     rows += _installed_rows(registry)
     return rows
 
@@ -76,10 +117,6 @@ def _operator_row(registry: Registry, plugin: Plugin) -> dict[str, Any]:
     _add_heuristics(row, registry, name)
     if any(heuristic["tier"] in ("third-party", "shipped") for heuristic in row["heuristics"]):
         row["status"] = "shipped"
-    broken = [entry.error for entry in registry.broken_heuristics(name) if entry.tier != "installed"]
-    if broken:
-        row["status"] = "error"
-        row["error"] = "; ".join(broken)
     return row
 
 
@@ -88,11 +125,20 @@ def _add_heuristics(row: dict[str, Any], registry: Registry, operator: str) -> N
     row["devices"] = sorted({heuristic["device"] for heuristic in row["heuristics"]})
 
 
+def _origin(provenance: Provenance) -> str:
+    """Who brings a plugin. What ships with autoheur shares its prefix and its version."""
+    if provenance.distribution == "-":
+        return "installed"
+    ours = provenance.distribution.startswith("autoheur-") and provenance.version == autoheur.__version__
+    return "shipped" if ours else "third-party"
+
+
 def _row(plugin: Plugin, name: str, kind: str, status: str, description: str = "") -> dict[str, Any]:
     return {
         "name": name,
         "kind": kind,
         "status": status,
+        "origin": _origin(plugin.provenance),
         "description": description,
         "heuristics": [],
         "devices": [],
@@ -112,7 +158,7 @@ def _installed_rows(registry: Registry) -> list[dict[str, Any]]:
             row = _plain_row(name, "operator", "installed", "known from installed artifacts")
             _add_heuristics(row, registry, name)
             rows.append(row)
-    # Who cannot be read belongs to no operator; any operator's load sees all installed files.
+    # A file that cannot be read names no operator; loading any operator reads all installed files.
     broken = registry.broken_heuristics("")
     for path, error in {entry.path: entry.error for entry in broken if entry.tier == "installed"}.items():
         rows.append({**_plain_row(path.stem, "artifact", "error"), "error": error})
@@ -151,9 +197,8 @@ def show(operator: str, as_json: bool) -> None:
         return
     out = console()
     out.print(f"[bold]{operator}[/bold]: {plugin.operator.description}")
-    out.print(
-        f"from {plugin.provenance}; choices {', '.join(plugin.choices())}; default {plugin.operator.default_choice}"
-    )
+    choices = ", ".join(choice.name for choice in plugin.choices())
+    out.print(f"from {plugin.provenance}; choices {choices}; default {plugin.operator.default_choice}", markup=False)
     features = table("feature", "kind", "raw or formula", "description")
     for feature in plugin.features:
         features.add_row(
@@ -183,7 +228,7 @@ def _describe(plugin: OperatorPlugin, heuristics: list[dict[str, Any]]) -> dict[
         "description": plugin.operator.description,
         "distribution": plugin.provenance.distribution,
         "version": plugin.provenance.version,
-        "choices": list(plugin.choices()),
+        "choices": [choice.name for choice in plugin.choices()],
         "default_choice": plugin.operator.default_choice,
         "features": [{**attrs.asdict(feature), "derived": feature.derived} for feature in plugin.features],
         "heuristics": [

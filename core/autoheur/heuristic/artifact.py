@@ -245,15 +245,18 @@ def raw_kinds(features: Mapping[str, Feature], of: str | None = None) -> tuple[d
 
 
 def _check_features(artifact: Artifact) -> str | None:
-    features = {feature.name: feature for feature in artifact.features}
-    if len(features) != len(artifact.features):
+    return feature_flaw(artifact.features, artifact.precondition.formula)
+
+
+def feature_flaw(declared: Sequence[Feature], precondition: str | None = None) -> str | None:
+    """What is wrong with declared features and a precondition over them, if anything."""
+    features = {feature.name: feature for feature in declared}
+    if len(features) != len(declared):
         return "two features have the same name"
     kinds, integers = raw_kinds(features)
-    texts = [
-        (f"feature {f.name!r}", f.formula, f.kind == "categorical") for f in artifact.features if f.formula is not None
-    ]
-    if artifact.precondition.formula is not None:
-        texts.append(("the precondition", artifact.precondition.formula, True))
+    texts = [(f"feature {f.name!r}", f.formula, f.kind == "categorical") for f in declared if f.formula is not None]
+    if precondition is not None:
+        texts.append(("the precondition", precondition, True))
     for owner, text, truth in texts:
         known = raw_kinds(features, "problem") if owner == "the precondition" else (kinds, integers)
         try:
@@ -262,7 +265,7 @@ def _check_features(artifact: Artifact) -> str | None:
             return f"{owner}: {error}"
         if (kind == "truth") != truth or kind == "category":
             return f"{owner}: formula {text!r} yields {kind}, which it must not"
-    for feature in artifact.features:
+    for feature in declared:
         # Generated code rounds the thresholds of whole numbers down.
         if (
             feature.integer

@@ -215,7 +215,7 @@ def _finish(journal: Journal, out: Path, operator: Measurable, previous: Dataset
     contents = journal.read()
     dataset = previous
     if contents.batches:
-        dataset = assembly.assemble(contents, operator.choices(None), previous)
+        dataset = assembly.assemble(contents, [choice.name for choice in operator.choices(None)], previous)
         write_parquet(dataset, out)
     journal.remove()
     return 0 if dataset is None else len(dataset.problems)

@@ -190,7 +190,7 @@ class Session:
         self._count_loss(worker, reason)
 
     def _give_up(self, key: Key, reason: str) -> None:
-        choices = self.operator.choices(as_problem(key, self.operator.raw_features))
+        choices = [choice.name for choice in self.operator.choices(as_problem(key, self.operator.raw_features))]
         failures = dict.fromkeys(choices, f"the worker was lost: {reason}")
         self._hopeless.append(Entry(key, {choice: [math.inf] for choice in choices}, failures))
         self._count(self._hopeless[-1])

@@ -18,7 +18,7 @@ from autoheur.measure.journal import Entry
 from autoheur.measure.problems import Key, as_problem
 from autoheur.measure.reference import Reference
 from autoheur.measure.timers import Timer, timer_for
-from autoheur.types import Feature, Problem
+from autoheur.types import Choice, Feature, Problem
 
 
 class Measurable(Protocol):
@@ -30,7 +30,7 @@ class Measurable(Protocol):
     @property
     def raw_features(self) -> Sequence[Feature]: ...
 
-    def choices(self, problem: Problem | None = None) -> Sequence[str]: ...
+    def choices(self, problem: Problem | None = None) -> Sequence[Choice]: ...
 
     def benchmark(self, problem: Problem, device: str) -> Mapping[str, Callable[[], object]]: ...
 
@@ -153,7 +153,7 @@ class Worker:
 
     def _begin(self, key: Key) -> Measurement:
         problem = as_problem(key, self.operator.raw_features)
-        choices = self.operator.choices(problem)
+        choices = [choice.name for choice in self.operator.choices(problem)]
         return Measurement(choices, partial(self._prepare, problem, choices), self._timer, self._effort)
 
     def _prepare(self, problem: Problem, choices: Sequence[str]) -> Mapping[str, Callable[[], object]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from autoheur.types import Problem
+from autoheur.plugin import Problem
 from autoheur_addmm.features import bias_shape
 from autoheur_pad_mm.padding import Padding, padded_product, random_tensor, set_precision
 

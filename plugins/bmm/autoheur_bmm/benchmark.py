@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from autoheur.types import Problem
+from autoheur.plugin import Problem
 from autoheur_pad_mm.padding import padded_product, random_tensor, set_precision
 
 

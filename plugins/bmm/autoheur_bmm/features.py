@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from autoheur.types import Feature, Operand, Value
+from autoheur.plugin import Feature, Operand, Value
 from autoheur_pad_mm.features import (
     CATEGORIES,
     CHOICES,

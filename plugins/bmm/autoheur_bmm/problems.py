@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from autoheur.fingerprint import Fingerprint
-from autoheur.types import Operand, Problem
+from autoheur.plugin import Fingerprint, Operand, Problem
 from autoheur_bmm.features import extract
 from autoheur_pad_mm import sampling
 

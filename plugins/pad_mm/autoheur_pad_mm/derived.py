@@ -8,7 +8,7 @@ span many powers of ten, because randomised trees draw their thresholds evenly b
 
 from __future__ import annotations
 
-from autoheur.types import Feature
+from autoheur.plugin import Feature
 
 _WIDE = "mat1_dtype == 'torch.float32'"
 _ITEM_SIZE = f"(4 if {_WIDE} else 2)"

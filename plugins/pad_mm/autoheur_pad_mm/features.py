@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from autoheur.types import Feature, Operand, Problem, Value
+from autoheur.plugin import Feature, Operand, Problem, Value
 from autoheur_pad_mm.derived import BEYOND_PUBLISHED
 
 if TYPE_CHECKING:
-    from autoheur.fingerprint import Fingerprint
+    from autoheur.plugin import Fingerprint
 
 CHOICES = ("orig", "pad")
 

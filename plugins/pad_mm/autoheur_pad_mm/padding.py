@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from autoheur.types import Problem, Value
+from autoheur.plugin import Problem, Value
 
 if TYPE_CHECKING:
     import torch

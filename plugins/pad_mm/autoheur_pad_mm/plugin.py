@@ -7,12 +7,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from autoheur.hookspecs import hookimpl
-from autoheur.types import Feature, Operand, Operator, Problem, Value
+from autoheur.plugin import Feature, Operand, Operator, Problem, Value, hookimpl
 from autoheur_pad_mm import features
 
 if TYPE_CHECKING:
-    from autoheur.fingerprint import Fingerprint
+    from autoheur.plugin import Fingerprint
 
 
 @hookimpl

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from autoheur.fingerprint import Fingerprint
-from autoheur.types import Problem
+from autoheur.plugin import Fingerprint, Problem
 from autoheur_pad_mm import sampling
 from autoheur_pad_mm.features import extract, smallest_size
 

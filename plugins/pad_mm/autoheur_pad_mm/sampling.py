@@ -11,8 +11,7 @@ from random import Random
 
 import attrs
 
-from autoheur.fingerprint import Fingerprint
-from autoheur.types import Operand, Value
+from autoheur.plugin import Fingerprint, Operand, Value
 
 DTYPES = ("torch.float16", "torch.bfloat16", "torch.float32")
 ITEM_SIZE = {"torch.float16": 2, "torch.bfloat16": 2, "torch.float32": 4}

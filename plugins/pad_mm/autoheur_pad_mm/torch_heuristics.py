@@ -1,4 +1,4 @@
-"""The heuristics that PyTorch itself brings for padding, converted into artifacts.
+"""The heuristics that PyTorch itself brings for pad_mm, converted into artifacts: a plugin of its own.
 
 PyTorch generates each as a Python class with nested comparisons (torch/_inductor/autoheuristic/artifacts). The source
 is parsed, never executed, and torch is not imported. The artifact decides as the class does, value for value: leaf
@@ -8,68 +8,68 @@ probabilities are the rounded ones of the source, and inputs are compared in flo
 from __future__ import annotations
 
 import ast
-import importlib.metadata
+import functools
 import importlib.util
-import os
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from autoheur.errors import ArtifactError
-from autoheur.fingerprint import KNOWN, Fingerprint
-from autoheur.heuristic import artifact as artifacts
-from autoheur.heuristic.artifact import Artifact, Precondition
-from autoheur.heuristic.model import Forest, Input, Policy, Tree
-from autoheur.types import Feature, Provenance
+from autoheur.plugin import (
+    KNOWN_DEVICES,
+    Artifact,
+    ArtifactError,
+    Feature,
+    Forest,
+    Input,
+    Policy,
+    Precondition,
+    Tree,
+    hookimpl,
+)
+from autoheur_pad_mm.features import FEATURES, precondition
 
 T = TypeVar("T", str, float)
 
-NAME = "torch"
-"""What ``AUTOHEUR_DISABLE`` and ``AUTOHEUR_PLUGINS`` call this source of heuristics."""
+logger = logging.getLogger(__name__)
 
-_PREFIXES = {"pad_mm": "_PadMM"}
-"""Operator -> how the files for it begin. The rest of a file's name is the device it is for."""
-
-_SMALLEST = {"8.0": 512, "9.0": 768}
-"""Below this size of m, k or n PyTorch does not ask its heuristics (``pad_mm_precondition``); by capability."""
+_PREFIX = "_PadMM"
+"""How the names of PyTorch's files begin. The rest of a file's name is the device it is for."""
 
 
-def wanted(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the environment lets PyTorch's own heuristics take part; see ``entry_point_sources`` in plugins.py."""
-    only, disabled = (
-        {name.strip() for name in environment.get(variable, "").split(",") if name.strip()}
-        for variable in ("AUTOHEUR_PLUGINS", "AUTOHEUR_DISABLE")
-    )
-    return NAME not in disabled and (not only or NAME in only)
+@hookimpl
+def autoheur_heuristics(operator: str) -> Sequence[Artifact]:
+    return _converted() if operator == "pad_mm" else ()
 
 
-def files(operator: str) -> list[Path]:
-    """PyTorch's files for an operator, sorted; none where torch is not installed."""
-    prefix = _PREFIXES.get(operator)
-    spec = importlib.util.find_spec("torch") if prefix else None
+@functools.cache
+def _converted() -> tuple[Artifact, ...]:
+    """All of PyTorch's files that can be read, once per process."""
+    found = []
+    for path in files():
+        try:
+            found.append(read(path))
+        except ArtifactError as error:  # a later torch may write them otherwise; the others hold
+            logger.warning("ignoring a heuristic of torch: %s", error)
+    return tuple(found)
+
+
+def files() -> list[Path]:
+    """PyTorch's files for pad_mm, sorted; none where torch is not installed."""
+    spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         return []
     folder = Path(spec.submodule_search_locations[0], "_inductor", "autoheuristic", "artifacts")
-    return sorted(path for path in folder.glob(f"{prefix}*.py") if _device_key(path) in KNOWN)
-
-
-def provenance() -> Provenance:
-    """Where these heuristics come from."""
-    try:
-        version = importlib.metadata.version("torch")
-    except importlib.metadata.PackageNotFoundError:
-        version = "unknown"
-    return Provenance(NAME, "torch", version)
+    return sorted(path for path in folder.glob(f"{_PREFIX}*.py") if _device_key(path) in KNOWN_DEVICES)
 
 
 def _device_key(path: Path) -> str:
     """``a100`` for ``_PadMMA100.py``."""
-    prefix = next((prefix for prefix in _PREFIXES.values() if path.name.startswith(prefix)), "")
-    return path.stem.removeprefix(prefix).lower()
+    return path.stem.removeprefix(_PREFIX).lower()
 
 
-def read(path: Path, features: Sequence[Feature]) -> Artifact:
-    """Convert one of PyTorch's files; ``features`` are those of its operator.
+def read(path: Path, features: Sequence[Feature] = FEATURES) -> Artifact:
+    """Convert one of PyTorch's files; ``features`` are those that a problem has, and that the tree reads.
 
     It applies to the one device model that its name says: PyTorch's own test (shared memory and capability) cannot tell
     an H100 from an H200.
@@ -88,24 +88,18 @@ def read(path: Path, features: Sequence[Feature]) -> Artifact:
         raise ArtifactError(f"{path}: {error.strerror or error}") from None
     except (ValueError, KeyError, SyntaxError, RecursionError) as error:
         raise ArtifactError(f"{path}: not a heuristic in the form that torch generates ({error})") from None
-    device = KNOWN[_device_key(path)]
+    device = KNOWN_DEVICES[_device_key(path)]
     read_by_model = {column.feature for column in inputs}
-    artifact = Artifact(
+    return Artifact(
         operator=operator,
         name=f"torch-{path.stem.removeprefix('_')}",
         features=[feature for feature in features if not feature.derived or feature.name in read_by_model],
         choices=choices,
         model=Forest(inputs, [0.0] * len(choices), [tree], layout="vector", precision="float64", statistic="score"),
         policy=Policy(threshold, guard=False),
-        precondition=Precondition(device, _smallest(device)),
+        precondition=Precondition(device, precondition(device)),
         provenance={"learner": "decision_tree", "converted_from": path.name},
     )
-    return artifacts.from_json(artifacts.to_json(artifact), source=str(path))  # validated like any other
-
-
-def _smallest(device: Fingerprint) -> str | None:
-    size = _SMALLEST.get(device.capability or "")
-    return None if size is None else f"m >= {size} and k >= {size} and n >= {size}"
 
 
 def _methods(module: ast.Module) -> dict[str, ast.FunctionDef]:

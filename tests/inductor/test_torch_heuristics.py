@@ -13,10 +13,11 @@ import pytest
 from autoheur import fingerprint
 from autoheur.errors import ArtifactError
 from autoheur.fingerprint import Fingerprint
-from autoheur.heuristic import torch_artifacts
 from autoheur.heuristic.installed import Store
+from autoheur.plugins import entry_point_sources
 from autoheur.registry import Registry
 from autoheur.types import Operand, Problem
+from autoheur_pad_mm import torch_heuristics
 
 torch = pytest.importorskip("torch")
 
@@ -87,9 +88,8 @@ def test_the_one_for_h200_does_not_answer_on_h100(registry: Registry) -> None:
     assert registry.selected("pad_mm", DEVICES["h100"]) is None
     selected = registry.selected("pad_mm", DEVICES["h200"])
     assert selected is not None
-    assert (selected.name, selected.tier, selected.provenance.distribution) == ("torch-PadMMH200", "torch", "torch")
-    assert selected.provenance.version == metadata.version("torch")
-    assert selected.path.name == "_PadMMH200.py"
+    assert (selected.name, selected.tier, selected.provenance.plugin) == ("torch-PadMMH200", "fallback", "torch")
+    assert selected.artifact.provenance["converted_from"] == "_PadMMH200.py"
 
 
 def test_they_come_last_and_the_list_shows_them(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,9 +98,10 @@ def test_they_come_last_and_the_list_shows_them(bench: Any, monkeypatch: pytest.
     bench.put("pad_mm", "pad", fingerprint.KNOWN["a100"])
     monkeypatch.delenv("AUTOHEUR_PLUGINS", raising=False)
     rows = heuristic_rows(Registry(store=bench.store), "pad_mm")
-    assert [row["tier"] for row in rows][:1] + [row["tier"] for row in rows][-2:] == ["installed", "torch", "torch"]
-    provenances = {row["provenance"] for row in rows if row["tier"] == "torch"}
-    assert provenances == {f"torch (torch {metadata.version('torch')})"}
+    tiers = [row["tier"] for row in rows]
+    assert [tiers[0], *tiers[-2:]] == ["installed", "fallback", "fallback"]
+    provenances = {row["provenance"] for row in rows if row["tier"] == "fallback"}
+    assert provenances == {f"torch (autoheur-pad-mm {metadata.version('autoheur-pad-mm')})"}
     assert Registry(store=bench.store).heuristics("bmm") == []
 
 
@@ -114,12 +115,12 @@ def test_they_come_last_and_the_list_shows_them(bench: Any, monkeypatch: pytest.
     ],
 )
 def test_they_can_be_switched_off_like_a_plugin(environment: dict[str, str], wanted: bool) -> None:
-    assert torch_artifacts.wanted(environment) == wanted
+    assert ("torch" in {source.provenance.plugin for source in entry_point_sources(environment)}) == wanted
 
 
 def test_no_torch_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert torch_artifacts.files("pad_mm") == []
+    assert torch_heuristics.files() == []
 
 
 @pytest.mark.parametrize(
@@ -133,13 +134,11 @@ def test_no_torch_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_file_of_another_form_is_refused_and_never_executed(tmp_path: Path, old: str, new: str) -> None:
-    from autoheur_pad_mm.features import FEATURES
-
-    source = next(path for path in torch_artifacts.files("pad_mm") if "A100" in path.name)
+    source = next(path for path in torch_heuristics.files() if "A100" in path.name)
     copy = tmp_path / source.name
     shutil.copy(source, copy)
-    torch_artifacts.read(copy, FEATURES)
+    torch_heuristics.read(copy)
     assert old in copy.read_text()
     copy.write_text(copy.read_text().replace(old, new, 1))
     with pytest.raises(ArtifactError, match=f"{source.stem}[.]py: not a heuristic in the form that torch generates"):
-        torch_artifacts.read(copy, FEATURES)
+        torch_heuristics.read(copy)
