@@ -4,18 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import attrs
 import numpy as np
 import pytest
 
-from autoheur.heuristic.model import Input
-from autoheur.learning import Examples
+from autoheur.heuristic import reference
+from autoheur.heuristic.model import Forest, Input
+from autoheur.learning import Examples, Floats
+from autoheur.train.examples import questions
+
+Score = Callable[..., Floats]
+
+
+@pytest.fixture
+def score() -> Score:
+    """Score all choices (N x C) of problems (N x F) with a forest that was fitted to the examples."""
+
+    def score(forest: Forest, examples: Examples, matrix: Floats | None = None) -> Floats:
+        matrix = examples.matrix if matrix is None else matrix
+        everything = attrs.evolve(
+            examples, matrix=matrix, times=np.ones((len(matrix), len(examples.choices))), weights=None
+        )
+        return reference.score(forest, questions(everything), examples.choices)
+
+    return score
 
 
 @pytest.fixture
 def make_examples() -> Callable[..., Examples]:
     """Random problems whose best choice depends on the inputs; of more than two choices some are missing."""
 
-    def make(choices: Sequence[str] = ("orig", "pad"), problems: int = 400, seed: int = 1) -> Examples:
+    def make(
+        choices: Sequence[str] = ("orig", "pad"), problems: int = 400, seed: int = 1, tolerance: float = 1
+    ) -> Examples:
         random = np.random.default_rng(seed)
         # Values that single precision cannot hold, so that rounding inputs makes a difference.
         matrix = np.column_stack(
@@ -31,6 +52,6 @@ def make_examples() -> Callable[..., Examples]:
         times = matrix[:, 1:2] * slow * random.uniform(0.95, 1.05, (problems, len(choices)))
         times[:, 2:][random.random(times[:, 2:].shape) < 0.2] = np.nan
         inputs = (Input("m"), Input("size"), Input("dtype", "x"))
-        return Examples(inputs, tuple(choices), matrix, times, np.zeros_like(times))
+        return Examples(inputs, tuple(choices), matrix, times, tolerance=tolerance)
 
     return make

@@ -15,17 +15,18 @@ from autoheur.codegen import compile_artifact, generate
 from autoheur.dataset.files import read
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.model import Input, Policy
-from autoheur.learning import Examples, Floats, ToleranceAware
-from autoheur.train.examples import UNFILTERED, build_examples
-from autoheur.train.scoring import comparisons
+from autoheur.heuristic.reference import comparisons
+from autoheur.learning import Examples, Floats, concatenate
+from autoheur.train.examples import UNFILTERED, Encoding, select
 from autoheur.types import Feature
 from autoheur_learners.decision_tree import DecisionTree
 from autoheur_learners.distilled_tree import DistilledTree
 from autoheur_learners.extra_trees import ExtraTrees
-from autoheur_learners.targets import GAIN_CLIP, LOSS_CLIP, OFFSET, Aim, advantages, losses
+from autoheur_learners.targets import GAIN_CLIP, LOSS_CLIP, OFFSET, Target, advantages, losses
 from autoheur_pad_mm.features import FEATURES
 
 MakeExamples = Callable[..., Examples]
+Score = Callable[..., Floats]
 Forests = ExtraTrees | DecisionTree | DistilledTree
 
 SMALL: dict[type[Forests], dict[str, Any]] = {
@@ -40,7 +41,7 @@ each_number_of_choices = pytest.mark.parametrize("choices", [("orig", "pad"), ("
 
 def test_gains_and_losses_of_two_choices_are_the_same_thing() -> None:
     times = np.array([[1.0, 1.02], [3.0, 1.0], [2.0, 2.0]])
-    examples = Examples((), ("a", "b"), np.empty((3, 0)), times, np.zeros((3, 2)))
+    examples = Examples((), ("a", "b"), np.empty((3, 0)), times)
     gains = advantages(examples, 0.05)
     assert np.allclose(gains, [[math.log(1.02) / 0.05, 0.0], [0.0, 1.0], [0.0, 0.0]])
     assert np.array_equal(gains, losses(examples, 0.05)[:, ::-1])
@@ -48,7 +49,7 @@ def test_gains_and_losses_of_two_choices_are_the_same_thing() -> None:
 
 def test_choices_that_do_not_count_gain_nothing_and_lose_all() -> None:
     times = np.array([[1.0, np.nan, 1.1]])
-    examples = Examples((), ("a", "b", "c"), np.empty((1, 0)), times, np.zeros((1, 3)))
+    examples = Examples((), ("a", "b", "c"), np.empty((1, 0)), times)
     assert np.allclose(advantages(examples, 0.05), [[1, 0, 0]])
     assert np.allclose(losses(examples, 0.2), [[0, 1, math.log(1.1) / 0.2]])
 
@@ -57,22 +58,22 @@ def test_choices_that_do_not_count_gain_nothing_and_lose_all() -> None:
 @each_aim
 @each_number_of_choices
 def test_generated_code_scores_and_decides_bit_for_bit_as_the_model(
-    make_examples: MakeExamples, kind: type[Forests], tolerance: float, choices: Sequence[str]
+    make_examples: MakeExamples, score: Score, kind: type[Forests], tolerance: float, choices: Sequence[str]
 ) -> None:
-    examples = make_examples(choices)
-    learner = kind().for_tolerance(tolerance)
-    model = learner.fit(examples, SMALL[kind])
+    examples = make_examples(choices, tolerance=tolerance)
+    forest = kind().fit(examples, SMALL[kind])
+    assert forest.statistic == ("ratio" if tolerance == 1 else "score" if len(choices) == 2 else "difference")
     features = [Feature("m"), Feature("size"), Feature("dtype", "categorical")]
-    policy = Policy(learner.statistic, 1.5 if tolerance == 1 else -0.1, guard=False)
-    artifact = Artifact("toy", "toy", features, list(choices), model.forest(), policy)
+    policy = Policy({"ratio": 1.5, "score": -0.1, "difference": 0.1}[forest.statistic], guard=False)
+    artifact = Artifact("toy", "toy", features, list(choices), forest, policy)
     module = compile_artifact(artifact)
-    boundaries = [[t, t, b] for tree in model.forest().trees for t in tree.threshold[:5] for b in (0, 1)]
+    boundaries = [[t, t, b] for tree in forest.trees for t in tree.threshold[:5] for b in (0, 1)]
     rows = np.vstack([examples.matrix[:100], make_examples(choices, 100, seed=4).matrix, boundaries])
-    for row, expected in zip(rows.tolist(), model.scores(rows).tolist(), strict=True):
+    for row, expected in zip(rows.tolist(), score(forest, examples, rows).tolist(), strict=True):
         problem = {"m": row[0], "size": row[1], "dtype": "x" if row[2] else "y"}
         assert module.scores(problem) == tuple(expected)
         best, second = sorted(expected, reverse=True)[:2]
-        statistic = best / second if tolerance == 1 else best
+        statistic = {"ratio": best / second, "score": best, "difference": best - second}[forest.statistic]
         choice, _, confidence = module.decide(problem)
         assert confidence == statistic
         assert choice == (choices[expected.index(best)] if statistic > policy.threshold else None)
@@ -80,18 +81,18 @@ def test_generated_code_scores_and_decides_bit_for_bit_as_the_model(
 
 @each_aim
 def test_extra_trees_are_those_of_scikit_learn_with_rounded_leaves(
-    make_examples: MakeExamples, tolerance: float
+    make_examples: MakeExamples, score: Score, tolerance: float
 ) -> None:
     from sklearn.ensemble import ExtraTreesRegressor
 
-    examples = make_examples()
+    examples = make_examples(tolerance=tolerance)
     examples = attrs.evolve(examples, weights=np.linspace(0.1, 1, len(examples)))
     unseen = make_examples(problems=1000, seed=9).matrix
     parameters = SMALL[ExtraTrees]
     targets = np.hstack([advantages(examples, GAIN_CLIP), losses(examples, LOSS_CLIP)])
     theirs = ExtraTreesRegressor(random_state=42, **parameters)
     theirs.fit(examples.matrix, targets, sample_weight=examples.weights)
-    scores = ExtraTrees(tolerance).fit(examples, parameters).scores(unseen)
+    scores = score(ExtraTrees().fit(examples, parameters), examples, unseen)
     expected = np.full((len(unseen), 2), OFFSET if tolerance == 1 else 0.0)
     for tree in theirs.estimators_:
         leaves = tree.tree_.value[tree.apply(unseen)][:, :, 0]
@@ -100,18 +101,12 @@ def test_extra_trees_are_those_of_scikit_learn_with_rounded_leaves(
 
 
 @each_learner
-def test_weights_count(make_examples: MakeExamples, kind: type[Forests]) -> None:
+def test_weights_count(make_examples: MakeExamples, score: Score, kind: type[Forests]) -> None:
     examples = make_examples()
-    turned = attrs.evolve(examples, times=examples.times[:, ::-1])
-    both = attrs.evolve(
-        examples,
-        matrix=np.vstack([examples.matrix, examples.matrix]),
-        times=np.vstack([examples.times, turned.times]),
-        spread=np.vstack([examples.spread, examples.spread]),
-    )
+    both = concatenate([examples, attrs.evolve(examples, times=examples.times[:, ::-1])])
     light, heavy = np.full(len(examples), 0.01), np.ones(len(examples))
     first, second = (
-        kind().fit(attrs.evolve(both, weights=np.concatenate(weights)), SMALL[kind]).scores(examples.matrix)
+        score(kind().fit(attrs.evolve(both, weights=np.concatenate(weights)), SMALL[kind]), examples)
         for weights in ((heavy, light), (light, heavy))
     )
     agreement = (first.argmax(axis=1) == examples.times.argmin(axis=1)).mean()
@@ -119,33 +114,24 @@ def test_weights_count(make_examples: MakeExamples, kind: type[Forests]) -> None
     assert (second.argmax(axis=1) == examples.times.argmin(axis=1)).mean() < 0.2
 
 
-@each_learner
-def test_for_a_tolerance_the_learner_keeps_its_name_and_parameters(kind: type[Forests]) -> None:
-    learner = kind()
-    assert isinstance(learner, ToleranceAware)
-    aimed = learner.for_tolerance(1.05)
-    assert (aimed.name, aimed.grid) == (learner.name, learner.grid)
-    assert (learner.statistic, aimed.statistic) == ("ratio", "score")
-
-
-def test_a_tolerant_score_is_minus_the_expected_loss(make_examples: MakeExamples) -> None:
-    examples = make_examples()
-    scores = ExtraTrees(1.05).fit(examples, SMALL[ExtraTrees]).scores(examples.matrix)
+def test_a_tolerant_score_is_minus_the_expected_loss(make_examples: MakeExamples, score: Score) -> None:
+    examples = make_examples(tolerance=1.05)
+    scores = score(ExtraTrees().fit(examples, SMALL[ExtraTrees]), examples)
     lost = losses(examples, LOSS_CLIP)
     assert ((scores <= 0) & (scores >= -1)).all()
     assert np.abs(-scores - lost).mean() < np.abs(lost.mean(axis=0) - lost).mean() / 3
 
 
-def test_a_pure_leaf_of_few_problems_is_less_sure_than_one_of_many() -> None:
+def test_a_pure_leaf_of_few_problems_is_less_sure_than_one_of_many(score: Score) -> None:
     matrix = np.repeat([[0.0], [1.0], [2.0]], [10, 500, 500], axis=0)
     times = np.repeat([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]], [10, 500, 500], axis=0)
-    examples = Examples((Input("x"),), ("a", "b"), matrix, times, np.zeros_like(times))
-    model = DecisionTree(1.05).fit(examples, SMALL[DecisionTree])
-    few, _, many = model.scores(np.array([[0.0], [1.0], [2.0]])).max(axis=1)
+    examples = Examples((Input("x"),), ("a", "b"), matrix, times, tolerance=1.05)
+    forest = DecisionTree().fit(examples, SMALL[DecisionTree])
+    few, _, many = score(forest, examples, np.array([[0.0], [1.0], [2.0]])).max(axis=1)
     assert few < many < 0
 
 
-def test_a_distilled_tree_learns_from_drawn_problems_too(make_examples: MakeExamples) -> None:
+def test_a_distilled_tree_learns_from_drawn_problems_too(make_examples: MakeExamples, score: Score) -> None:
     examples = make_examples(problems=60)
     asked: list[int] = []
 
@@ -157,20 +143,22 @@ def test_a_distilled_tree_learns_from_drawn_problems_too(make_examples: MakeExam
     taught = DistilledTree().fit(attrs.evolve(examples, draw=draw), SMALL[DistilledTree])
     teacher = ExtraTrees().fit(examples, {name: values[0] for name, values in ExtraTrees().grid.items()})
     unseen = make_examples(problems=500, seed=8).matrix
-    near, far = (np.abs(m.scores(unseen) - teacher.scores(unseen)).mean() for m in (taught, plain))
+    near, far = (
+        np.abs(score(forest, examples, unseen) - score(teacher, examples, unseen)).mean() for forest in (taught, plain)
+    )
     assert asked == [500]
     assert near < far
 
 
 def test_trees_keep_their_leaf_budget(make_examples: MakeExamples) -> None:
     for kind in (DecisionTree, DistilledTree):
-        [tree] = kind().fit(make_examples(problems=3000), SMALL[kind]).forest().trees
+        [tree] = kind().fit(make_examples(problems=3000), SMALL[kind]).trees
         assert sum(feature < 0 for feature in tree.feature) <= 20
 
 
 def test_comparisons_are_counted_as_a_walk_makes_them(make_examples: MakeExamples) -> None:
     examples = make_examples()
-    forest = ExtraTrees().fit(examples, SMALL[ExtraTrees]).forest()
+    forest = ExtraTrees().fit(examples, SMALL[ExtraTrees])
     steps = 0
     for row in examples.matrix.astype(np.float32).tolist():
         for tree in forest.trees:
@@ -184,20 +172,19 @@ def test_comparisons_are_counted_as_a_walk_makes_them(make_examples: MakeExample
 def test_models_of_real_data_fit_the_budgets(shared_data: Callable[[str], Path]) -> None:
     """An ensemble stays within 2,500 comparisons a decision (200 us of plain Python), a tree's code within pages."""
     ours = [feature for feature in FEATURES if feature.protocol in (None, "calibrated")]
-    examples = build_examples(read(shared_data("pad_mm_a100_val.txt.gz")), ours, UNFILTERED)
-    forest = ExtraTrees().fit(examples, {name: values[0] for name, values in ExtraTrees().grid.items()}).forest()
+    selection = select(read(shared_data("pad_mm_a100_val.txt.gz")), ours, UNFILTERED)
+    examples = Encoding.of([selection], ours).examples(selection, tolerance=1)
+    forest = ExtraTrees().fit(examples, {name: values[0] for name, values in ExtraTrees().grid.items()})
     assert comparisons(forest, examples.matrix) < 2500
-    tree = DistilledTree().fit(examples, {name: values[0] for name, values in DistilledTree().grid.items()}).forest()
+    tree = DistilledTree().fit(examples, {name: values[0] for name, values in DistilledTree().grid.items()})
     used = {column.feature for column in tree.inputs}
     features = [feature for feature in FEATURES if not feature.derived or feature.name in used]
-    code = generate(Artifact("pad_mm", "small", features, ["orig", "pad"], tree, Policy("ratio", 2.0)), "python")
+    code = generate(Artifact("pad_mm", "small", features, ["orig", "pad"], tree, Policy(2.0)), "python")
     assert len(code.splitlines()) < 400
 
 
-def test_every_aim_predicts_the_same_and_keeps_its_half(make_examples: MakeExamples) -> None:
-    examples = make_examples()
-    strict, tolerant = Aim(1.0), Aim(1.2)
-    targets = strict.targets(examples)
-    assert np.array_equal(targets, tolerant.targets(examples))
-    assert np.allclose(strict.scores(targets), advantages(examples, GAIN_CLIP), atol=1e-6)
-    assert np.allclose(-tolerant.scores(targets), losses(examples, LOSS_CLIP), atol=1e-6)
+def test_every_tolerance_predicts_the_same_and_keeps_its_half(make_examples: MakeExamples) -> None:
+    strict, tolerant = Target(make_examples()), Target(make_examples(tolerance=1.2))
+    assert np.array_equal(strict.values, tolerant.values)
+    assert np.allclose(strict.scores(strict.values), advantages(strict.examples, GAIN_CLIP), atol=1e-6)
+    assert np.allclose(-tolerant.scores(strict.values), losses(strict.examples, LOSS_CLIP), atol=1e-6)

@@ -16,13 +16,13 @@ from autoheur.errors import InputError
 from autoheur.heuristic.artifact import Artifact, from_json, to_json
 from autoheur.heuristic.model import Input, Policy
 from autoheur.learning import Examples, Floats, Learner, choice_rows
-from autoheur.train.scoring import score
 from autoheur.types import Feature
 from autoheur_learners.plugin import autoheur_learners
 
 LEARNERS = {learner.name: learner for learner in autoheur_learners()}
 CHOICES = [("orig", "pad"), ("a", "b", "c", "d", "e")]
 MakeExamples = Callable[..., Examples]
+Score = Callable[..., Floats]
 
 
 @pytest.fixture(autouse=True)
@@ -44,34 +44,23 @@ def smallest(learner: Learner) -> dict[str, Any]:
 
 @each_learner
 @each_number_of_choices
-def test_the_forest_scores_as_the_model_does(
-    make_examples: MakeExamples, learner: Learner, choices: Sequence[str]
-) -> None:
-    examples = make_examples(choices)
-    model = learner.fit(examples, smallest(learner))
-    forest = model.forest()
-    assert tuple(forest.inputs[: len(examples.inputs)]) == examples.inputs
-    scores = model.scores(examples.matrix)
-    assert scores.shape == examples.times.shape
-    assert np.array_equal(score(forest, examples.matrix, examples.choices), scores)
-
-
-@each_learner
-@each_number_of_choices
 def test_the_forest_is_a_valid_artifact(make_examples: MakeExamples, learner: Learner, choices: Sequence[str]) -> None:
     examples = make_examples(choices)
-    forest = learner.fit(examples, smallest(learner)).forest()
+    forest = learner.fit(examples, smallest(learner))
+    assert tuple(forest.inputs[: len(examples.inputs)]) == examples.inputs
     features = [Feature("m"), Feature("size"), Feature("dtype", "categorical")]
-    artifact = Artifact("toy", "toy", features, list(choices), forest, Policy(learner.statistic, 0.0))
+    artifact = Artifact("toy", "toy", features, list(choices), forest, Policy(0.0))
     assert from_json(to_json(artifact)) == artifact
 
 
 @each_learner
 @each_number_of_choices
-def test_the_best_choice_is_mostly_found(make_examples: MakeExamples, learner: Learner, choices: Sequence[str]) -> None:
+def test_the_best_choice_is_mostly_found(
+    make_examples: MakeExamples, score: Score, learner: Learner, choices: Sequence[str]
+) -> None:
     examples, unseen = make_examples(choices, 800), make_examples(choices, 300, seed=2)
     parameters = {name: values[-1] for name, values in learner.grid.items()}
-    scores = learner.fit(examples, parameters).scores(unseen.matrix)
+    scores = score(learner.fit(examples, parameters), examples, unseen.matrix)
     measured = np.isfinite(unseen.times)
     found = np.where(measured, scores, -np.inf).argmax(axis=1)
     regret = unseen.times[np.arange(len(found)), found] / np.nanmin(unseen.times, axis=1)
@@ -81,14 +70,14 @@ def test_the_best_choice_is_mostly_found(make_examples: MakeExamples, learner: L
 
 @each_learner
 def test_fitting_twice_gives_the_same_forest(make_examples: MakeExamples, learner: Learner) -> None:
-    forests = [learner.fit(make_examples(), smallest(learner)).forest() for _ in range(2)]
+    forests = [learner.fit(make_examples(), smallest(learner)) for _ in range(2)]
     assert forests[0] == forests[1]
 
 
 @each_learner
 def test_examples_are_left_as_they_are(make_examples: MakeExamples, learner: Learner) -> None:
     examples = make_examples(CHOICES[1])
-    learner.fit(examples, smallest(learner)).scores(examples.matrix)
+    learner.fit(examples, smallest(learner))
     untouched = make_examples(CHOICES[1])
     assert np.array_equal(examples.matrix, untouched.matrix)
     assert np.array_equal(examples.times, untouched.times, equal_nan=True)
@@ -110,9 +99,9 @@ def test_a_value_out_of_range_is_an_error(make_examples: MakeExamples, learner: 
 
 
 @each_learner
-def test_few_examples_make_a_model_too(make_examples: MakeExamples, learner: Learner) -> None:
+def test_few_examples_make_a_model_too(make_examples: MakeExamples, score: Score, learner: Learner) -> None:
     examples = make_examples(problems=2)
-    scores = learner.fit(examples, smallest(learner)).scores(examples.matrix)
+    scores = score(learner.fit(examples, smallest(learner)), examples)
     assert np.isfinite(scores).all()
 
 
@@ -138,7 +127,7 @@ def problem_rows(examples: Examples, matrix: Floats) -> Floats:
 
 @each_number_of_choices
 def test_a_regression_tree_predicts_bit_for_bit_what_scikit_learn_does(
-    make_examples: MakeExamples, choices: Sequence[str]
+    make_examples: MakeExamples, score: Score, choices: Sequence[str]
 ) -> None:
     from sklearn.tree import DecisionTreeRegressor
 
@@ -154,11 +143,11 @@ def test_a_regression_tree_predicts_bit_for_bit_what_scikit_learn_does(
         ours = LEARNERS["regression_tree"].fit(examples, {"max_depth": depth, "min_samples_leaf": leaf})
         for matrix in (examples.matrix, unseen):
             expected = theirs.predict(problem_rows(examples, matrix)).reshape(len(matrix), -1)
-            assert np.array_equal(ours.scores(matrix), expected)
+            assert np.array_equal(score(ours, examples, matrix), expected)
 
 
 def test_gradient_boosting_of_two_choices_predicts_bit_for_bit_what_scikit_learn_does(
-    make_examples: MakeExamples,
+    make_examples: MakeExamples, score: Score
 ) -> None:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -168,13 +157,13 @@ def test_gradient_boosting_of_two_choices_predicts_bit_for_bit_what_scikit_learn
     theirs.fit(examples.matrix, np.log(examples.times[:, 0] / examples.times[:, 1]))
     ours = LEARNERS["gradient_boosting"].fit(examples, parameters)
     for matrix in (examples.matrix, unseen):
-        scores = ours.scores(matrix)
+        scores = score(ours, examples, matrix)
         assert np.array_equal(scores[:, 1], theirs.predict(matrix))
         assert not scores[:, 0].any()
 
 
 def test_gradient_boosting_of_many_choices_predicts_bit_for_bit_what_scikit_learn_does(
-    make_examples: MakeExamples,
+    make_examples: MakeExamples, score: Score
 ) -> None:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -186,4 +175,4 @@ def test_gradient_boosting_of_many_choices_predicts_bit_for_bit_what_scikit_lear
     ours = LEARNERS["gradient_boosting"].fit(examples, parameters)
     for matrix in (examples.matrix, unseen):
         expected = theirs.predict(problem_rows(examples, matrix)).reshape(len(matrix), -1)
-        assert np.array_equal(ours.scores(matrix), expected)
+        assert np.array_equal(score(ours, examples, matrix), expected)
