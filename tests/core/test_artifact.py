@@ -66,7 +66,7 @@ def _set(data: dict[str, Any], path: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("version", 2, "version 2"),
+        ("version", 3, "version 3"),
         ("format", "other", "not an autoheur artifact"),
         ("choices", ["orig"], "fewer than two choices"),
         ("choices", ["orig", "orig"], "listed twice"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeRegressor
 
 from autoheur.dataset.dataset import Dataset
-from autoheur.heuristic.model import Forest, Policy
-from autoheur.learning import Examples, FittedModel, Floats
+from autoheur.heuristic.model import Forest, Policy, Tree
+from autoheur.learning import Examples
 from autoheur.train.protocols.autoheuristic import AutoHeuristic, safe_threshold
 from autoheur.train.protocols.contract import Data, Options
 from autoheur.train.training import TrainRequest, train
@@ -136,7 +136,7 @@ def test_the_table_equals_that_of_the_slow_method(
     assert found == expected
     best = correct.index(max(correct))
     assert [row.chosen for row in result.rows] == [position // 3 == best for position in range(12)]
-    assert result.artifact.policy == Policy("ratio", result.rows[3 * best].threshold, guard=False)
+    assert result.artifact.policy == Policy(result.rows[3 * best].threshold, guard=False)
     totals = [sum(row[index] for row in expected) for index in (3, 4, 5)]
     assert min(totals) > 0, "the data must show correct, wrong and unsure decisions"
 
@@ -144,8 +144,8 @@ def test_the_table_equals_that_of_the_slow_method(
 def test_the_safe_threshold_is_the_greatest_confidence_of_a_wrong_prediction() -> None:
     scores = np.array([[3.0, 1.0], [2.0, 1.0], [1.0, 1.5], [4.0, 1.0]])
     times = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [1.0, 2.0]])
-    assert safe_threshold(scores, times, Policy("ratio", 99.0)) == 2.0
-    assert safe_threshold(scores, times, Policy("difference", 99.0)) == 1.0
+    assert safe_threshold(scores, times, "ratio") == 2.0
+    assert safe_threshold(scores, times, "difference") == 1.0
 
 
 class Constant:
@@ -154,25 +154,13 @@ class Constant:
     name = "constant"
     description = ""
     grid: Mapping[str, Sequence[Any]] = {"scores": ()}
-    statistic: Literal["ratio"] = "ratio"
 
-    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> FittedModel:
-        return ConstantModel(parameters["scores"])
-
-
-class ConstantModel:
-    def __init__(self, values: Sequence[float]) -> None:
-        self.values = values
-
-    def scores(self, matrix: Floats) -> Floats:
-        return np.tile(np.array(self.values), (len(matrix), 1))
-
-    def forest(self) -> Forest:
-        raise NotImplementedError
+    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> Forest:
+        return Forest([], list(parameters["scores"]), [Tree([-1], [0.0], [0], [0], [[0.0, 0.0]])], "vector")
 
 
 def examples(times: Sequence[Sequence[float]]) -> Examples:
-    return Examples((), ("a", "b"), np.empty((len(times), 0)), np.array(times), np.zeros((len(times), 2)))
+    return Examples((), ("a", "b"), np.empty((len(times), 0)), np.array(times))
 
 
 def run(times: Sequence[Sequence[float]], *candidates: Sequence[float]) -> Any:
@@ -182,7 +170,7 @@ def run(times: Sequence[Sequence[float]], *candidates: Sequence[float]) -> Any:
 
 def test_where_nothing_on_val_is_wrong_every_problem_is_decided() -> None:
     outcome = run([[1, 2], [1, 3]], [1.0, 1.0])
-    assert outcome.policy == Policy("ratio", 0.0, guard=False)
+    assert outcome.policy == Policy(0.0, guard=False)
     assert [(row.correct, row.unsure) for row in outcome.rows] == [(1, 0), (2, 0)]
     assert "every problem is decided" in outcome.notes[0]
 

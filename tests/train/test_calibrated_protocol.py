@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 import numpy as np
@@ -16,10 +17,10 @@ from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.files import read
 from autoheur.errors import InputError
 from autoheur.heuristic.artifact import from_json, to_json
-from autoheur.heuristic.model import Forest, Input
-from autoheur.learning import Examples, FittedModel, Floats, Learner
+from autoheur.heuristic.model import Input, Tree
+from autoheur.learning import Examples, Forest, Learner
 from autoheur.train import bounds as calibration
-from autoheur.train.apply import evaluate_artifact
+from autoheur.train.apply import apply
 from autoheur.train.crossfit import cross_fit, folds
 from autoheur.train.figures import Row
 from autoheur.train.preference import Cost, prefer
@@ -33,32 +34,45 @@ from autoheur_learners.regression_tree import RegressionTree
 from autoheur_pad_mm.features import FEATURES
 
 
-@attrs.frozen(eq=False)
-class _Memory:
-    """A model that knows the times of the problems it was fitted on, and for others only the first input."""
-
-    known: Mapping[float, Sequence[float]]
-    choices: int
-
-    def scores(self, matrix: Floats) -> Floats:
-        unknown = np.column_stack([matrix[:, 0], -matrix[:, 0]]) / 1000
-        return np.array([self.known.get(key, row) for key, row in zip(matrix[:, 0].tolist(), unknown, strict=True)])
-
-    def forest(self) -> Forest:
-        return Forest([Input("x")], [0.0] * self.choices, [], "vector")
-
-
 class _Memoriser:
-    """Perfect on the problems fitted, so only cross-fitting can tell how it does on others."""
+    """Perfect on the problems fitted, so only cross-fitting can tell how it does on others.
+
+    Its tree knows the times of each problem it was fitted to, in a corner of its own around the only input; elsewhere
+    a choice's score is that input, or minus that.
+    """
 
     name = "memoriser"
     description = "test"
     grid: Mapping[str, Sequence[Any]] = {}
-    statistic: Literal["difference"] = "difference"
 
-    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> FittedModel:
+    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> Forest:
         known = dict(zip(examples.matrix[:, 0].tolist(), (-examples.times).tolist(), strict=True))
-        return _Memory(known, len(examples.choices))
+        low, high = math.floor(min(known)) - 600, math.ceil(max(known)) + 600
+        places = [number + 0.5 for number in range(low, high)]
+        leaves = [known.get(place, [place / 1000, -place / 1000]) for place in places]
+        return Forest([Input("x")], [0.0, 0.0], [_staircase(places, leaves)], "vector", "float64", "difference")
+
+
+def _staircase(places: Sequence[float], leaves: Sequence[Sequence[float]]) -> Tree:
+    """A balanced tree over one input, with a leaf for each place; thresholds are halfway."""
+    tree = Tree([], [], [], [], [])
+
+    def add(first: int, last: int) -> int:
+        node = len(tree.feature)
+        leaf = first == last
+        middle = (first + last) // 2
+        tree.feature.append(-1 if leaf else 0)
+        tree.threshold.append(0.0 if leaf else (places[middle] + places[middle + 1]) / 2)
+        tree.value.append(list(leaves[first]) if leaf else [])
+        tree.left.append(0)
+        tree.right.append(0)
+        if not leaf:
+            tree.left[node] = add(first, middle)
+            tree.right[node] = add(middle + 1, last)
+        return node
+
+    add(0, len(places) - 1)
+    return tree
 
 
 def problems(count: int, wrong: Callable[[int], bool], gap: float = 2.0) -> Examples:
@@ -66,7 +80,7 @@ def problems(count: int, wrong: Callable[[int], bool], gap: float = 2.0) -> Exam
     x = np.arange(count, dtype=np.float64) - count / 2 + 0.5
     a_wins = (x > 0) != np.array([wrong(number) for number in range(count)])
     times = np.where(a_wins[:, None], [1.0, gap], [gap, 1.0])
-    return Examples((Input("x"),), ("a", "b"), x[:, None], times, np.zeros_like(times), np.full_like(times, 0.001))
+    return Examples((Input("x"),), ("a", "b"), x[:, None], times, noise=np.full_like(times, 0.001))
 
 
 def run(examples: Examples, learner: Learner | None = None, **options: Any) -> Outcome:
@@ -212,7 +226,7 @@ def test_cross_fitting_trains_on_everything_but_the_held_out_part() -> None:
     sizes = []
 
     class Recorder(_Memoriser):
-        def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> FittedModel:
+        def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> Forest:
             sizes.append(len(examples))
             return super().fit(examples, parameters)
 
@@ -270,7 +284,7 @@ def test_the_artifact_decides_as_the_rows_say(
     chosen = {row.dataset: row for row in result.rows if row.chosen}
     assert chosen["far"].unsure == chosen["far"].total == 1  # the guard
     assert chosen["test"].correct > 80
-    [judged] = evaluate_artifact(artifact, {"far": outside})
+    judged = apply(artifact, outside).judge(artifact, "far", 1.05)
     assert attrs.evolve(judged, params={}) == attrs.evolve(chosen["far"], params={})
     again = train(request)
     assert to_json(again.artifact).split('"date"')[0] == to_json(result.artifact).split('"date"')[0]

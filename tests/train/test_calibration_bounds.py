@@ -67,7 +67,7 @@ def test_the_threshold_is_the_smallest_with_no_more_wrong_than_allowed() -> None
     random = np.random.default_rng(0)
     confidence, wrong = random.random(500), random.random(500) < 0.1
     for allowed in range(6):
-        threshold = threshold_for(confidence, wrong, allowed)
+        threshold = threshold_for(np.where(wrong, confidence, -np.inf), confidence, allowed)
         assert (wrong & (confidence > threshold)).sum() == allowed
         assert (wrong & (confidence >= threshold)).sum() == allowed + 1
 
@@ -75,12 +75,12 @@ def test_the_threshold_is_the_smallest_with_no_more_wrong_than_allowed() -> None
 def test_equal_confidences_are_decided_together_or_not_at_all() -> None:
     confidence = np.array([3.0, 2.0, 2.0, 2.0, 1.0])
     wrong = np.array([False, True, False, True, False])
-    assert threshold_for(confidence, wrong, 1) == 2.0
+    assert threshold_for(np.where(wrong, confidence, -np.inf), confidence, 1) == 2.0
 
 
 def test_everything_is_decided_where_no_more_than_allowed_is_wrong() -> None:
     confidence = np.array([-0.5, -0.1, 0.0])
-    threshold = threshold_for(confidence, np.array([True, False, False]), 1)
+    threshold = threshold_for(np.array([-0.5, -np.inf, -np.inf]), confidence, 1)
     assert (confidence > threshold).all()
     assert math.isfinite(threshold)
 
@@ -95,7 +95,7 @@ def test_the_true_rate_stays_below_the_bound_as_often_as_promised() -> None:
     for _ in range(2000):
         sure = random.random(problems)
         wrong = random.random(problems) < 0.1 * (1 - sure)
-        threshold = threshold_for(sure, wrong, allowed)
+        threshold = threshold_for(np.where(wrong, sure, -np.inf), sure, allowed)
         # P(wrong and surer than t) for this population, in closed form.
         broken += 0.05 * (1 - max(threshold, 0.0)) ** 2 > rate
     assert broken / 2000 <= 1 - confidence

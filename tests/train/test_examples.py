@@ -6,19 +6,21 @@ import json
 import random
 from collections.abc import Callable, Sequence
 
+import attrs
 import numpy as np
+import polars as pl
 import pytest
 
 from autoheur.dataset.dataset import Dataset
 from autoheur.errors import InputError
 from autoheur.heuristic.model import Input
+from autoheur.learning import Examples
 from autoheur.train.examples import (
     PUBLISHED,
     UNFILTERED,
     Dropped,
     Encoding,
     Filter,
-    build_examples,
     require_problems,
     select,
 )
@@ -27,6 +29,11 @@ from autoheur.types import Feature
 MakeDataset = Callable[..., Dataset]
 Rows = Callable[..., list[tuple[int, int, str, str, float]]]
 INF = float("inf")
+
+
+def encoded(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Examples:
+    selection = select(dataset, features, rule)
+    return Encoding.of([selection], features).examples(selection, tolerance=1)
 
 
 def repeat(m: int, choice: str, times: Sequence[float]) -> list[tuple[int, int, str, str, float]]:
@@ -67,7 +74,7 @@ def test_a_choice_that_does_not_count_is_missing_in_its_problem_only(
     selection = select(make_dataset(rows), features, PUBLISHED)
     assert selection.choices == ("a", "b", "c")
     assert np.array_equal(selection.times, np.array([[1, 1, 1], [np.nan, 2, 2]]), equal_nan=True)
-    assert np.array_equal(selection.spread, np.array([[0, 0, 0], [np.nan, 0, 0]]), equal_nan=True)
+    assert np.array_equal(np.isnan(selection.noise), np.isnan(selection.times))
 
 
 def test_problems_are_sorted_by_numbers_then_categories(make_dataset: MakeDataset, features: Sequence[Feature]) -> None:
@@ -83,20 +90,20 @@ def test_the_order_of_the_data_does_not_matter(
     make_dataset: MakeDataset, random_rows: Rows, features: Sequence[Feature]
 ) -> None:
     rows = random_rows(1, 40, "abc")
-    examples = build_examples(make_dataset(rows), features, PUBLISHED)
+    examples = encoded(make_dataset(rows), features, PUBLISHED)
     random.Random(2).shuffle(rows)
-    again = build_examples(make_dataset(rows), features, PUBLISHED)
+    again = encoded(make_dataset(rows), features, PUBLISHED)
     assert again.inputs == examples.inputs
     assert again.choices == examples.choices
     assert np.array_equal(again.matrix, examples.matrix)
     assert np.array_equal(again.times, examples.times, equal_nan=True)
-    assert np.array_equal(again.spread, examples.spread, equal_nan=True)
+    assert np.array_equal(again.noise, examples.noise, equal_nan=True)
 
 
 def test_columns_come_in_the_published_order(make_dataset: MakeDataset, features: Sequence[Feature]) -> None:
     # Sorted, the first problem has the category z and is no square.
     rows = [(m, n, dtype, choice, 1.0) for m, n, dtype in ((2, 2, "a"), (1, 5, "z")) for choice in ("p", "o")]
-    examples = build_examples(make_dataset(rows), features, UNFILTERED)
+    examples = encoded(make_dataset(rows), features, UNFILTERED)
     assert examples.inputs == (
         Input("m"), Input("n"), Input("m*n"),
         Input("dtype", "z"), Input("dtype", "a"), Input("square", "False"), Input("square", "True"),
@@ -120,17 +127,54 @@ def test_an_unknown_category_has_no_indicator(make_dataset: MakeDataset, feature
         make_dataset([(1, 2, dtype, choice, 1.0) for dtype in "xy" for choice in "ab"]), features, UNFILTERED
     )
     other = select(make_dataset([(1, 2, "new", choice, 1.0) for choice in "ab"]), features, UNFILTERED)
-    examples = Encoding.of([known], features).examples(other)
+    examples = Encoding.of([known], features).examples(other, tolerance=1)
     assert [column.category for column in examples.inputs] == [None, None, None, "x", "y", "False"]
     assert examples.matrix.tolist() == [[1, 2, 2, 0, 0, 1]]
 
 
-def test_choices_unknown_to_the_encoding_are_left_out(make_dataset: MakeDataset, features: Sequence[Feature]) -> None:
-    known = select(make_dataset([(1, 2, "x", choice, 1.0) for choice in "abc"]), features, UNFILTERED)
+def test_choices_unknown_to_the_encoding_come_after_the_others(
+    make_dataset: MakeDataset, features: Sequence[Feature]
+) -> None:
+    known = select(make_dataset([(1, 2, "x", choice, 1.0) for choice in "cde"]), features, UNFILTERED)
     rows = [(1, 2, "x", choice, 2.0) for choice in "zca"] + [(2, 2, "x", choice, 3.0) for choice in "za"]
-    examples = Encoding.of([known], features).examples(select(make_dataset(rows), features, UNFILTERED))
+    other = select(make_dataset(rows), features, UNFILTERED).with_choices_first(known.choices)
+    examples = Encoding.of([known], features).examples(other, tolerance=1)
+    assert examples.choices == ("c", "d", "e", "a", "z")
+    expected = [[2, np.nan, np.nan, 2, 2], [np.nan, np.nan, np.nan, 3, 3]]
+    assert np.array_equal(examples.times, expected, equal_nan=True)
+
+
+def with_blocks(dataset: Dataset) -> Dataset:
+    """The choices ``a``, ``b``, ``c``, … with block sizes 1, 2, 4, …"""
+    table = pl.DataFrame(
+        {"choice": dataset.choices, "block": [2 ** (ord(name) - ord("a")) for name in dataset.choices]}
+    )
+    return attrs.evolve(dataset, choice_features=(Feature("block", integer=True, of="choice"),), choice_table=table)
+
+
+def test_features_of_choices_make_one_row_per_pair_that_counts(
+    make_dataset: MakeDataset, features: Sequence[Feature]
+) -> None:
+    rows = [(m, 3, "x", choice, 1.0) for m, choices in ((5, "cab"), (4, "bc")) for choice in choices]
+    block = Feature("block", integer=True, of="choice")
+    tiles = Feature("tiles", formula="ceil(m / block)")  # of a problem and a choice together
+    examples = encoded(with_blocks(make_dataset(rows)), [*features, block, tiles], UNFILTERED)
     assert examples.choices == ("a", "b", "c")
-    assert np.array_equal(examples.times, [[2, np.nan, 2]], equal_nan=True)  # m=2 has one known choice only
+    assert examples.pair_inputs == (Input("block"), Input("tiles"))
+    assert examples.matrix.shape == (2, len(examples.inputs))
+    assert examples.pairs is not None
+    assert examples.pairs.tolist() == [[2, 2], [4, 1], [1, 5], [2, 3], [4, 2]]
+    assert examples.take(np.array([1])).pairs.tolist() == [[1, 5], [2, 3], [4, 2]]  # type: ignore[union-attr]
+
+
+def test_choices_without_the_features_asked_for_are_an_error(
+    make_dataset: MakeDataset, features: Sequence[Feature]
+) -> None:
+    dataset = make_dataset([(1, 2, "x", choice, 1.0) for choice in "ab"])
+    with pytest.raises(
+        InputError, match=r"log\.txt: its choices have no numerical feature 'block' \(there are: none\)"
+    ):
+        select(dataset, [*features, Feature("block", of="choice")], UNFILTERED)
 
 
 @pytest.mark.parametrize("name", ["*", "^m.*$", 'x"); import os #', "f0", "row"])
@@ -144,7 +188,7 @@ def test_any_feature_name_will_do(
     head = json.dumps(metadata)
     path.write_text(f"{head}\n{name},k0,choice,feedback\n" + "2,u,a,1.0\n2,u,b,2.0\n1,v,a,1.0\n1,v,b,2.0\n")
     dataset = read_log(path)
-    examples = build_examples(dataset, dataset.features, UNFILTERED)
+    examples = encoded(dataset, dataset.features, UNFILTERED)
     assert examples.inputs == (Input(name), Input("k0", "v"), Input("k0", "u"))
     assert examples.matrix.tolist() == [[1, 1, 0], [2, 0, 1]]
 

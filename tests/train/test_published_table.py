@@ -11,9 +11,8 @@ import pytest
 from autoheur.codegen import compile_artifact
 from autoheur.dataset.files import read
 from autoheur.heuristic.artifact import from_json, to_json
-from autoheur.train.apply import evaluate_artifact
-from autoheur.train.examples import UNFILTERED, matrix, select
-from autoheur.train.scoring import score
+from autoheur.train.apply import apply
+from autoheur.train.examples import UNFILTERED
 from autoheur.train.training import TrainRequest, train
 from autoheur_learners.gradient_boosting import GradientBoosting
 from autoheur_learners.regression_tree import RegressionTree
@@ -48,8 +47,8 @@ def test_the_published_rows_come_out_to_the_last_digit(shared_data: SharedData) 
         (5, 10, "train", 2730, 4, 3023, 5757, "1.372220", "1.193873", "1.702530"),
         (5, 10, "val", 878, 0, 1042, 1920, None, None, "1.702530"),
     ]
-    again = evaluate_artifact(result.artifact, {"val": val})
-    assert again == [row for row in result.rows if row.chosen and row.dataset == "val"]
+    again = apply(result.artifact, val).judge(result.artifact, "val", 1.05)
+    assert [again] == [row for row in result.rows if row.chosen and row.dataset == "val"]
     assert result.notes[0].startswith("train: 104 of 5,861 problems left out")
 
 
@@ -80,13 +79,13 @@ def test_generated_code_scores_every_problem_as_the_model_does(
     )
     artifact = from_json(to_json(train(request).artifact))
     compiled = compile_artifact(artifact)
-    known = select(dataset, artifact.features, UNFILTERED).restrict(artifact.choices)
-    inputs = [column for column in artifact.model.inputs if column.choice is None]
-    expected = score(artifact.model, matrix(known.columns, inputs), known.choices)
+    applied = apply(artifact, dataset, UNFILTERED)
+    known = applied.selection
+    assert list(known.choices) == artifact.choices
     names = [feature.name for feature in artifact.raw_features]
     problems = zip(*(known.columns[name].tolist() for name in names), strict=True)
     found = np.array([compiled.scores(dict(zip(names, values, strict=True))) for values in problems])
-    assert np.array_equal(found, expected)
+    assert np.array_equal(np.where(np.isfinite(known.times), found, np.nan), applied.scores, equal_nan=True)
 
 
 def test_a_log_without_a_plugin_trains_from_its_own_metadata(shared_data: SharedData) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from autoheur.errors import InputError
-from autoheur.learning import Examples, FittedModel
+from autoheur.learning import Examples, Forest
 from autoheur.train.search import candidates, label, run_all
 
 
@@ -17,13 +17,12 @@ class Named:
     """A learner that is only asked for its name and grid."""
 
     description = ""
-    statistic: Literal["ratio"] = "ratio"
 
     def __init__(self, name: str, grid: Mapping[str, Sequence[Any]]) -> None:
         self.name = name
         self.grid = grid
 
-    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> FittedModel:
+    def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> Forest:
         raise NotImplementedError
 
 

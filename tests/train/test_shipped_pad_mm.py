@@ -10,7 +10,7 @@ import pytest
 from autoheur.dataset.files import read
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.artifact import read as read_artifact
-from autoheur.train.apply import evaluate_artifact
+from autoheur.train.apply import apply
 from autoheur.train.bounds import upper_bound
 from autoheur_pad_mm.plugin import autoheur_heuristics
 
@@ -52,11 +52,13 @@ def test_the_files_decide_on_val_as_a_model_does_that_was_fitted_to_it(
 ) -> None:
     """Val took part in training: this finds damaged or stale files, and says nothing about unseen problems."""
     val = read(shared_data("pad_mm_a100_val.txt.gz"))
-    [strict] = evaluate_artifact(shipped["pad_mm_a100"], {"val": val})
+    artifact = shipped["pad_mm_a100"]
+    strict = apply(artifact, val).judge(artifact, "val", 1)
     assert strict.total == 1920
     assert strict.correct >= 1250
     assert strict.wrong <= 2
-    [tolerant] = evaluate_artifact(shipped["pad_mm_a100_tolerant"], {"val": val}, tolerance=1.1)
+    artifact = shipped["pad_mm_a100_tolerant"]
+    tolerant = apply(artifact, val).judge(artifact, "val", 1.1)
     assert tolerant.coverage is not None
     assert tolerant.coverage >= 0.9
     assert tolerant.wrong_beyond_tolerance <= 2

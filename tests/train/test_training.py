@@ -17,10 +17,9 @@ from autoheur.errors import InputError
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.artifact import Artifact, Precondition, Seen, from_json, to_json
 from autoheur.heuristic.model import Forest, Input, Policy, Tree
-from autoheur.train.apply import evaluate_artifact
-from autoheur.train.examples import UNFILTERED, matrix, select
-from autoheur.train.figures import decide_all
-from autoheur.train.scoring import score
+from autoheur.heuristic.reference import evaluate
+from autoheur.train.apply import apply
+from autoheur.train.examples import UNFILTERED
 from autoheur.train.training import TrainRequest, train, without_unused_inputs
 from autoheur.types import Feature
 from autoheur_learners.gradient_boosting import GradientBoosting
@@ -64,16 +63,16 @@ def test_an_artifact_decides_like_the_model_as_json_and_as_code(
     read = from_json(to_json(artifact))
     assert read == artifact
     compiled = compile_artifact(read)
-    known = select(dataset, read.features, UNFILTERED).restrict(read.choices)
-    inputs = [column for column in read.model.inputs if column.choice is None]
-    scores = score(read.model, matrix(known.columns, inputs), known.choices)
-    decisions = decide_all(scores, np.ones(scores.shape, bool), read.policy)
+    applied = apply(read, dataset, UNFILTERED)
+    known, found = applied.selection, applied.shortlists(read)
     for position in range(len(known)):
         problem = {feature.name: known.columns[feature.name][position] for feature in read.raw_features}
-        assert compiled.scores(problem) == tuple(scores[position])
-        choice, _, confidence = compiled.decide(problem)
-        assert confidence == decisions.confidence[position]
-        assert choice == (read.choices[decisions.choice[position]] if decisions.decided[position] else None)
+        offered = [name for name, time in zip(known.choices, known.times[position], strict=True) if np.isfinite(time)]
+        scores = np.where(np.isfinite(known.times[position]), compiled.scores(problem), np.nan)
+        assert np.array_equal(scores, applied.scores[position], equal_nan=True)
+        shortlist, _, confidence = compiled.shortlist(problem, offered)
+        assert confidence == found.confidence[position]
+        assert set(shortlist) == {known.choices[c] for c in np.flatnonzero(found.kept[position])}
     assert len(known) > 50
 
 
@@ -86,7 +85,7 @@ def test_evaluating_the_artifact_gives_the_rows_of_the_table(
     chosen = {row.dataset: row for row in result.rows if row.chosen}
     assert list(chosen) == ["train", "val", "test"]
     for name, part in zip(chosen, parts, strict=True):
-        assert evaluate_artifact(result.artifact, {name: part}) == [chosen[name]]
+        assert apply(result.artifact, part).judge(result.artifact, name, 1.05) == chosen[name]
 
 
 def test_training_twice_gives_the_same_bytes_whatever_the_order_of_rows(
@@ -185,31 +184,32 @@ def stump_artifact(**changes: Any) -> Artifact:
     features = [Feature("m", integer=True), Feature("n", integer=True), Feature("dtype", "categorical")]
     tree = Tree([0, -1, -1], [4.0, 0.0, 0.0], [1, -1, -1], [2, -1, -1], [[], [2.0, 1.0], [1.0, 2.0]])
     model = Forest([Input("m")], [0.0, 0.0], [tree], "vector", "float64")
-    artifact = Artifact("toy", "stump", features, ["orig", "pad"], model, Policy("ratio", 1.0, guard=False))
+    artifact = Artifact("toy", "stump", features, ["orig", "pad"], model, Policy(1.0, guard=False))
     return attrs.evolve(artifact, **changes)
 
 
 def test_problems_outside_precondition_or_guard_count_as_unsure(make_dataset: MakeDataset) -> None:
     rows = [(m, 1, dtype, c, t) for m in range(1, 9) for dtype in "xy" for c, t in (("orig", 1.0), ("pad", 2.0))]
-    data = {"data": make_dataset(rows)}
+    data = make_dataset(rows)
 
     def counts(**changes: Any) -> tuple[int, int, int]:
-        (row,) = evaluate_artifact(stump_artifact(**changes), data, rule=UNFILTERED)
+        artifact = stump_artifact(**changes)
+        row = apply(artifact, data, UNFILTERED).judge(artifact, "data", 1.05)
         return row.correct, row.wrong, row.unsure
 
     assert counts() == (8, 8, 0)
     assert counts(precondition=Precondition(formula="m >= 4 and dtype == 'x'")) == (1, 4, 11)
-    guarded = Policy("ratio", 1.0, guard=True)
+    guarded = Policy(1.0, guard=True)
     seen = {"m": Seen(2.0, 5.0), "dtype": Seen(categories=["y", "z"])}
     assert counts(policy=guarded, seen=seen) == (3, 1, 12)
     assert counts(seen=seen) == (8, 8, 0)
 
 
 def test_an_artifact_cannot_be_judged_on_what_it_does_not_know(make_dataset: MakeDataset) -> None:
-    with pytest.raises(InputError, match=r"no problem with two of the artifact's choices \(orig, pad\); it has a, b"):
-        evaluate_artifact(stump_artifact(), {"d": make_dataset([(1, 1, "x", c, 1.0) for c in "ab"])}, rule=UNFILTERED)
+    with pytest.raises(InputError, match=r"log\.txt: none of the artifact's choices \(orig, pad\); it has a, b"):
+        apply(stump_artifact(), make_dataset([(1, 1, "x", c, 1.0) for c in "ab"]), UNFILTERED)
     with pytest.raises(InputError, match="measurements of 'toy', not of 'other'"):
-        evaluate_artifact(stump_artifact(operator="other"), {"d": make_dataset([(1, 1, "x", "a", 1.0)])})
+        apply(stump_artifact(operator="other"), make_dataset([(1, 1, "x", "a", 1.0)]))
 
 
 def test_unused_inputs_go_and_the_scores_stay() -> None:
@@ -218,7 +218,7 @@ def test_unused_inputs_go_and_the_scores_stay() -> None:
     small = without_unused_inputs(forest)
     assert small.inputs == [Input("k")]
     values = np.array([[9.0, 9.0, 0.0], [0.0, 0.0, 2.0]])
-    assert score(small, values[:, 2:], ("a",)).tolist() == score(forest, values, ("a",)).tolist() == [[1.5], [2.5]]
+    assert evaluate(small, values[:, 2:]).tolist() == evaluate(forest, values).tolist() == [[1.5], [2.5]]
 
 
 def test_whole_numbers_are_only_promised_where_all_data_has_them(
@@ -275,10 +275,10 @@ def test_options_out_of_range_are_errors(
         train(request_for(dataset, options=Options(**options)))
 
 
-def test_validation_data_of_other_choices_is_an_error(make_dataset: MakeDataset, request_for: Make) -> None:
+def test_the_choices_of_validation_data_count_too(make_dataset: MakeDataset, request_for: Make) -> None:
     ours, other = make_dataset(flat("a", "b"), "ours.txt"), make_dataset(flat("a", "c"), "other.txt")
-    with pytest.raises(InputError, match=r"val: no problem with two of the choices trained on \(a, b\); it has a, c"):
-        train(request_for(ours, val=[other]))
+    result = train(request_for(ours, val=[other]))
+    assert result.artifact.choices == ["a", "b", "c"]
 
 
 def test_too_few_problems_for_a_split_are_an_error(make_dataset: MakeDataset, request_for: Make) -> None:
