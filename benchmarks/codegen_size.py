@@ -73,9 +73,7 @@ def random_tree(leaves: int, source: random.Random, start: int | None = None) ->
 def synthetic(name: str, trees: list[Tree]) -> Artifact:
     seen = {size: Seen(1.0, 16384.0) for size in SIZES}
     seen["mat1_dtype"] = Seen(categories=list(DTYPES))
-    return Artifact(
-        "pad_mm", name, FEATURES, CHOICES, Forest(INPUTS, [0.0], trees), Policy(1.1, guard=True), seen=seen
-    )
+    return Artifact("pad_mm", name, FEATURES, CHOICES, Forest(INPUTS, [0.0], trees), Policy(1.1, guard=True), seen=seen)
 
 
 def microseconds(decide: Callable[[Problem], object], problems: list[dict[str, float | str]]) -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 
-from autoheur.heuristic.model import Policy
-from autoheur.train.figures import Row, decide_all, judge
+from autoheur.heuristic.model import Statistic
+from autoheur.heuristic.reference import shortlists
+from autoheur.train.figures import Row, judge
 
 NAN = float("nan")
 
@@ -20,32 +21,30 @@ def array(*rows: list[float]) -> Any:
     return np.array(rows, float)
 
 
-def figures(scores: Any, times: Any, policy: Policy, tolerance: float = 1.05, **more: Any) -> Row:
-    return judge(scores, times, policy, dataset="d", learner="l", params={}, tolerance=tolerance, **more)
+def figures(scores: Any, times: Any, threshold: float, tolerance: float = 1.05, **more: Any) -> Row:
+    return judge(scores, times, "ratio", threshold, dataset="d", learner="l", params={}, tolerance=tolerance, **more)
 
 
 @pytest.mark.parametrize(("statistic", "confidence"), [("ratio", 2.0), ("difference", 1.5), ("score", 3.0)])
-def test_a_decision_needs_a_confidence_above_the_threshold(
-    statistic: Literal["ratio", "difference", "score"], confidence: float
-) -> None:
+def test_a_decision_needs_a_confidence_above_the_threshold(statistic: Statistic, confidence: float) -> None:
     scores, available = array([1.5, 3.0]), np.array([[True, True]])
     for threshold, decided in ((confidence, False), (np.nextafter(confidence, 0), True)):
-        found = decide_all(scores, available, Policy(statistic, threshold))
-        assert (found.choice[0], found.confidence[0], found.decided[0]) == (1, confidence, decided)
+        found = shortlists(scores, available, statistic, threshold)
+        assert (found.first[0], found.confidence[0], found.decided[0]) == (1, confidence, decided)
 
 
 def test_of_equal_scores_the_first_is_taken() -> None:
-    found = decide_all(array([1, 2, 2]), np.ones((1, 3), bool), Policy("ratio", 0.5))
-    assert (found.choice[0], found.confidence[0]) == (1, 1.0)
+    found = shortlists(array([1, 2, 2]), np.ones((1, 3), bool), "ratio", 0.5)
+    assert (found.first[0], found.confidence[0]) == (1, 1.0)
 
 
 def test_choices_that_are_not_available_do_not_compete() -> None:
-    found = decide_all(array([1, 9, 2, 8]), np.array([[True, False, True, False]]), Policy("ratio", 1.9))
-    assert (found.choice[0], found.confidence[0], found.decided[0]) == (2, 2.0, True)
+    found = shortlists(array([1, 9, 2, 8]), np.array([[True, False, True, False]]), "ratio", 1.9)
+    assert (found.first[0], found.confidence[0], found.decided[0]) == (2, 2.0, True)
 
 
 def test_a_second_best_of_zero_makes_an_infinite_ratio_or_none() -> None:
-    found = decide_all(array([1, 0], [0, 0], [1, -0.0]), np.ones((3, 2), bool), Policy("ratio", 5))
+    found = shortlists(array([1, 0], [0, 0], [1, -0.0]), np.ones((3, 2), bool), "ratio", 5)
     assert found.confidence[0] == found.confidence[2] == math.inf
     assert math.isnan(found.confidence[1])
     assert found.decided.tolist() == [True, False, True]
@@ -53,14 +52,14 @@ def test_a_second_best_of_zero_makes_an_infinite_ratio_or_none() -> None:
 
 def test_where_a_heuristic_does_not_apply_it_is_unsure() -> None:
     applies = np.array([True, False])
-    row = figures(array([2, 1], [2, 1]), array([1, 2], [1, 2]), Policy("ratio", 1), applies=applies)
+    row = figures(array([2, 1], [2, 1]), array([1, 2], [1, 2]), 1, applies=applies)
     assert (row.correct, row.unsure) == (1, 1)
 
 
 def test_correct_wrong_and_unsure_with_their_figures() -> None:
     scores = array([3, 1], [3, 1], [1, 3], [1.1, 1], [4, 1])
     times = array([1, 2], [3, 2], [1.04, 1], [1, 9], [4, 1])
-    row = figures(scores, times, Policy("ratio", 2.0))
+    row = figures(scores, times, 2.0)
     assert (row.correct, row.wrong, row.unsure, row.total) == (2, 2, 1, 5)
     assert row.max_wrong_speedup == 4
     assert row.gmean_wrong_speedup == pytest.approx(math.sqrt(1.5 * 4))
@@ -72,28 +71,29 @@ def test_correct_wrong_and_unsure_with_their_figures() -> None:
 
 
 def test_the_wrong_choice_within_tolerance_is_wrong_by_the_published_figures_only() -> None:
-    row = figures(array([2, 1]), array([1.05, 1.0]), Policy("ratio", 1))
+    row = figures(array([2, 1]), array([1.05, 1.0]), 1)
     assert (row.wrong, row.wrong_beyond_tolerance) == (1, 0)
-    assert figures(array([2, 1]), array([1.05, 1.0]), Policy("ratio", 1), tolerance=1.04).wrong_beyond_tolerance == 1
+    assert figures(array([2, 1]), array([1.05, 1.0]), 1, tolerance=1.04).wrong_beyond_tolerance == 1
 
 
 def test_of_equally_fast_choices_the_first_is_the_right_one() -> None:
-    row = figures(array([2, 1], [1, 2]), array([1, 1], [1, 1]), Policy("ratio", 1))
+    row = figures(array([2, 1], [1, 2]), array([1, 1], [1, 1]), 1)
     assert (row.correct, row.wrong, row.max_wrong_speedup, row.regret_max) == (1, 1, 1, 1)
 
 
 def test_slowest_over_fastest_counts_measured_choices_only() -> None:
-    row = figures(array([9, 1, 5, 2]), array([NAN, 2, 4, 8]), Policy("ratio", 1))
+    row = figures(array([9, 1, 5, 2]), array([NAN, 2, 4, 8]), 1)
     assert (row.wrong, row.max_wrong_speedup, row.regret_max) == (1, 4, 2)
 
 
 def test_figures_that_do_not_exist_are_none_and_never_nan() -> None:
-    row = figures(array([1, 1]), array([1, 2]), Policy("ratio", 2))
+    row = figures(array([1, 1]), array([1, 2]), 2)
     assert row.to_dict() == {
         "dataset": "d", "learner": "l", "params": {}, "chosen": False,
         "correct": 0, "wrong": 0, "unsure": 1, "total": 1,
         "max_wrong_speedup": None, "gmean_wrong_speedup": None, "threshold": 2,
         "wrong_beyond_tolerance": 0, "coverage": 0.0, "regret_gmean": None, "regret_max": None,
+        "shortlist_mean": 2.0, "benchmarks_saved": 0.0, "regret_shortlist": {"gmean": 1.0, "max": 1.0},
     }  # fmt: skip
     json.dumps(row.to_dict(), allow_nan=False)
 
@@ -101,7 +101,7 @@ def test_figures_that_do_not_exist_are_none_and_never_nan() -> None:
 def test_rankings_are_judged_where_there_are_more_than_two_choices() -> None:
     scores = array([4, 3, 2, 1], [1, 2, 3, 4])
     times = array([2, 1.5, 4, 1], [8, NAN, 1, 2])
-    row = figures(scores, times, Policy("ratio", 9))
+    row = figures(scores, times, 9)
     assert row.recall_at is not None
     assert row.regret_at is not None
     assert row.recall_at[1] == 0
@@ -118,7 +118,7 @@ def test_rankings_are_judged_where_there_are_more_than_two_choices() -> None:
 def test_in_a_ranking_equal_scores_keep_the_order_of_choices() -> None:
     scores = np.tile([0.0, 1.0], 20)[None, :]  # ranked: the odd places, then the even ones
     times = np.where(scores > 0, np.arange(80, 40, -1), 100.0)
-    row = figures(scores, times, Policy("ratio", 9))
+    row = figures(scores, times, 9)
     assert row.regret_at is not None
     assert [row.regret_at[k]["max"] for k in (1, 3, 5, 10)] == [79 / 41, 75 / 41, 71 / 41, 61 / 41]
 
@@ -143,10 +143,29 @@ def test_figures_equal_those_of_a_loop_over_problems() -> None:
         counts["correct" if taken == winner else "wrong"] += 1
         counts["beyond"] += measured[taken] > 1.05 * fastest
         regrets.append(measured[taken] / fastest)
-    row = figures(array(*scores), array(*times), Policy("ratio", 1.2))
+    row = figures(array(*scores), array(*times), 1.2)
     assert {
         "correct": row.correct, "wrong": row.wrong, "unsure": row.unsure, "beyond": row.wrong_beyond_tolerance
     } == counts  # fmt: skip
     assert min(counts.values()) > 5
     assert row.regret_gmean == pytest.approx(math.prod(regrets) ** (1 / len(regrets)))
     assert row.regret_max == max(regrets)
+
+
+def test_shortlists_are_judged_by_their_length_and_by_what_they_miss() -> None:
+    scores = array([4, 3, 1, 1], [4, 1, 1, 1], [4, 3.5, 3, 2.5], [1, 2, 3, NAN])
+    times = array([2, 1, 9, 9], [3, 1, 4, 4], [1, 2, 3, 4], [4, 3, NAN, 1])
+    row = figures(scores, times, 2.0)
+    # Left are two choices, one (a wrong one), all four, and of three two beside the one without a score.
+    assert row.shortlist_mean == (2 + 1 + 4 + 3) / 4
+    assert row.benchmarks_saved == pytest.approx(1 - (2 + 0 + 4 + 3) / 15)
+    assert row.regret_shortlist == {"gmean": pytest.approx(3**0.25), "max": 3}
+    assert (row.correct, row.wrong, row.unsure) == (0, 1, 3)
+
+
+def test_choices_that_the_guard_does_not_trust_stay_and_are_ranked_all_the_same() -> None:
+    scores, times = array([4, 1, 1]), array([2, 1, 3])
+    row = figures(scores, times, 2.0, trusted=np.array([[True, False, True]]))
+    assert (row.shortlist_mean, row.regret_shortlist) == (2, {"gmean": 1, "max": 1})
+    assert row.regret_at is not None
+    assert row.regret_at[1]["max"] == 2

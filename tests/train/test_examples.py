@@ -171,9 +171,7 @@ def test_choices_without_the_features_asked_for_are_an_error(
     make_dataset: MakeDataset, features: Sequence[Feature]
 ) -> None:
     dataset = make_dataset([(1, 2, "x", choice, 1.0) for choice in "ab"])
-    with pytest.raises(
-        InputError, match=r"log\.txt: its choices have no numerical feature 'block' \(there are: none\)"
-    ):
+    with pytest.raises(InputError, match=r"log\.txt: its choices have no numerical feature 'block' \(.*none\)"):
         select(dataset, [*features, Feature("block", of="choice")], UNFILTERED)
 
 

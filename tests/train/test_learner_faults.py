@@ -97,11 +97,15 @@ def test_a_bad_learner_is_named_and_left_out(
     rows = [(m, 1, "x", c, 1.0 + (c == "pad") * m / 50) for m in range(1, 99) for c in ("orig", "pad") for _ in "123"]
 
     def trained(*learners: Any) -> Any:
-        return train(TrainRequest("toy", features, [make_dataset(rows)], learners=learners, protocol=protocol))
+        return train(
+            TrainRequest(
+                operator="toy", features=features, train=[make_dataset(rows)], learners=learners, protocol=protocol
+            )
+        )
 
     result = trained(Returns(returned), RegressionTree())
     assert {row.learner for row in result.rows} == {"regression_tree"}
     [note] = [note for note in result.notes if note.startswith("returns size=1")]
     assert note.endswith("it is left out")
-    with pytest.raises(PluginError, match="^returns size=1"):
+    with pytest.raises(PluginError, match=r"^returns size=1"):
         trained(Returns(returned))

@@ -37,7 +37,7 @@ def spreads(dataset: Dataset) -> tuple[Floats, NDArray[np.int64]]:
     large one is believed.
     """
     shape = (len(dataset.problems), len(dataset.choices))
-    log = pl.col("time_ms").log()
+    log = pl.col("time_ms").log().sort()  # so that rounding does not depend on the order of the data
     found = (
         dataset.rows.filter(pl.col("time_ms").is_finite() & (pl.col("time_ms") > 0))
         .group_by("problem", "choice")
