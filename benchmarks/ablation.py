@@ -21,13 +21,13 @@ import numpy as np
 
 from autoheur.dataset.combine import combine
 from autoheur.dataset.files import read
-from autoheur.heuristic.model import Policy
-from autoheur.learning import Examples, Learner, ToleranceAware
+from autoheur.heuristic.reference import shortlists
+from autoheur.learning import Examples, Learner
 from autoheur.train import noise
 from autoheur.train.bounds import allowed_wrong, threshold_for
 from autoheur.train.crossfit import cross_fit, folds
-from autoheur.train.examples import UNFILTERED, build_examples
-from autoheur.train.figures import decide_all, is_best
+from autoheur.train.examples import UNFILTERED, Encoding, select
+from autoheur.train.figures import best_choice
 from autoheur.types import Feature
 from autoheur_learners.decision_tree import DecisionTree
 from autoheur_learners.distilled_tree import DistilledTree
@@ -95,23 +95,24 @@ class Figures:
 
 def figures(examples: Examples, learner: Learner, parameters: Mapping[str, Any], seed: int) -> Figures:
     """Cross-fit for both aims and measure."""
-    strict, practical = (
-        learner.for_tolerance(t) if isinstance(learner, ToleranceAware) else learner for t in (1.0, PRACTICAL)
-    )
-    fits = cross_fit(examples, [(strict, parameters), (practical, parameters)], folds(examples, seed))
     allowed = allowed_wrong(len(examples), RATE, CONFIDENCE) or 0
-    available = np.isfinite(examples.times)
-    decisions = decide_all(fits[0].scores, available, Policy(strict.statistic, 0.0))
-    threshold = threshold_for(decisions.confidence, ~is_best(decisions.choice, examples.times), allowed)
-    covered = float((decisions.confidence > threshold).mean())
-    decisions = decide_all(fits[1].scores, available, Policy(practical.statistic, 0.0))
-    wrong = noise.too_slow(examples.times, examples.noise, decisions.choice, PRACTICAL)
-    threshold = threshold_for(decisions.confidence, wrong, allowed)
-    surest = np.argsort(-decisions.confidence, kind="stable")[: int(SHARE * len(examples))]
-    taken = examples.times[np.arange(len(examples)), decisions.choice] / np.nanmin(examples.times, axis=1)
+    offered = np.isfinite(examples.times)
+    best = np.arange(len(examples.choices)) == best_choice(examples.times)[:, None]
+    goods = {1.0: best, PRACTICAL: noise.good_enough(examples.times, examples.noise, PRACTICAL)}
+    covered: list[float] = []
+    for tolerance, good in goods.items():
+        aimed = attrs.evolve(examples, tolerance=tolerance)
+        [fit], _ = cross_fit(aimed, [(learner, parameters)], folds(aimed, seed))
+        found = shortlists(fit.scores, offered, fit.forest.statistic, 0.0)
+        threshold = threshold_for(found.threshold_needed(good), found.confidence, allowed)
+        covered.append(float((found.confidence > threshold).mean()))
+    surest = np.argsort(-found.confidence, kind="stable")[: int(SHARE * len(examples))]
+    rows = np.arange(len(examples))
+    wrong = ~good[rows, found.first]
+    taken = examples.times[rows, found.first] / np.nanmin(examples.times, axis=1)
     return Figures(
-        covered,
-        float((decisions.confidence > threshold).mean()),
+        covered[0],
+        covered[1],
         float(np.exp(np.log(taken[surest]).mean())),
         float(1000 * wrong[surest].sum() / len(examples)),
     )
@@ -171,7 +172,8 @@ def main() -> None:
     for label, (features, weighted, learner, parameters) in variants().items():
         if arguments.only not in label:
             continue
-        examples = build_examples(dataset, features, UNFILTERED)
+        selection = select(dataset, features, UNFILTERED)
+        examples = Encoding.of([selection], features).examples(selection, PRACTICAL)
         if weighted:
             examples = attrs.evolve(examples, weights=noise.weights(examples.times, examples.noise))
         found = [figures(examples, learner, parameters, seed) for seed in range(arguments.seeds)]

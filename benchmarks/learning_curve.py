@@ -22,10 +22,11 @@ from autoheur.dataset.combine import combine
 from autoheur.dataset.files import read
 from autoheur.learning import Examples, Learner
 from autoheur.registry import default_registry
-from autoheur.train.examples import Filter, build_examples
+from autoheur.train.crossfit import score
+from autoheur.train.examples import Encoding, Filter, select
 from autoheur.train.figures import Row, judge
-from autoheur.train.protocols.contract import Data, Options
 from autoheur.train.protocols.calibrated import Calibrated
+from autoheur.train.protocols.contract import Data, Options
 from autoheur.train.splits import Indices
 
 PUBLISHED_TOTAL = 1920
@@ -60,12 +61,13 @@ def nested(examples: Examples, learner: Learner, size: int | None, options: Opti
         data = Data(examples.take(known[:half]), examples.take(known[half:]))
         outcome = Calibrated().run(data, [(learner, parameters)], options, None)
         unseen = examples.take(aside)
-        scores = outcome.model.scores(unseen.matrix)
+        scores = score(outcome.forest, unseen, examples.choices)
         row, strict = (
             judge(
                 scores,
                 unseen.times,
-                outcome.policy,
+                outcome.forest.statistic,
+                outcome.policy.threshold,
                 dataset="unseen",
                 learner=learner.name,
                 params=parameters,
@@ -111,7 +113,8 @@ def main() -> None:
     registry = default_registry()
     learner = registry.learner(arguments.learner)
     features = [f for f in registry.operator(dataset.operator).features if f.protocol in (None, Calibrated.name)]
-    examples = build_examples(dataset, features, Filter(arguments.min_count, arguments.max_spread))
+    selection = select(dataset, features, Filter(arguments.min_count, arguments.max_spread))
+    examples = Encoding.of([selection], features).examples(selection, arguments.tolerance)
     options = Options(arguments.max_wrong_rate, arguments.confidence, arguments.tolerance)
     print(
         "| problems | decided % | correct per 1920 | wrong per 1920 | slower than 1.1 x, per 1920 | regret | unsure |"

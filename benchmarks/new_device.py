@@ -48,7 +48,7 @@ def describe(device: str) -> None:
 def shipped(operator: str) -> None:
     """Print the heuristics that PyTorch ships for an operator."""
     for heuristic in default_registry().heuristics(operator):
-        if heuristic.tier == "torch":
+        if heuristic.tier == "fallback":
             print(heuristic.name)
 
 

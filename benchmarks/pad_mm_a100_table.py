@@ -17,7 +17,7 @@ from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.files import read
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.artifact import read as read_artifact
-from autoheur.train.apply import evaluate_artifact
+from autoheur.train.apply import apply
 from autoheur.train.examples import PUBLISHED
 from autoheur.train.figures import Row
 from autoheur.train.training import TrainRequest, train
@@ -101,7 +101,7 @@ def main() -> None:
     )
     for dataset, data in judged.items():
         for name, heuristic in heuristics.items():
-            [row] = evaluate_artifact(heuristic, {dataset: data}, TOLERANCE, PUBLISHED)
+            row = apply(heuristic, data, PUBLISHED).judge(heuristic, dataset, TOLERANCE)
             print(line(name, row, f"{dataset}, seen in training" if name in ours and dataset == "val" else dataset))
     for name, heuristic in ours.items():
         figures = out_of_fold(heuristic)

@@ -97,6 +97,8 @@ def test_the_order_of_the_data_does_not_matter(
     assert again.choices == examples.choices
     assert np.array_equal(again.matrix, examples.matrix)
     assert np.array_equal(again.times, examples.times, equal_nan=True)
+    assert again.noise is not None
+    assert examples.noise is not None
     assert np.array_equal(again.noise, examples.noise, equal_nan=True)
 
 
