@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
@@ -127,7 +128,7 @@ def _default_choice(operator: OperatorPlugin) -> str | None:
 def _site_flaw(sites: Sequence[Any]) -> str | None:
     from autoheur.site import Site
 
-    promised = {name for kind in Site.__mro__ for name in (*vars(kind), *vars(kind).get("__annotations__", ()))}
+    promised = {name for kind in inspect.getmro(Site) for name in (*vars(kind), *vars(kind).get("__annotations__", ()))}
     for site in sites:
         lacking = sorted(name for name in promised if not name.startswith("_") and not hasattr(site, name))
         if lacking:

@@ -87,9 +87,8 @@ def test_a_heuristic_with_other_choices_than_padding(
     with autoheur.enabled(registry=bench.registry()):
         graphs.compile(lambda a, b: a @ b)(*inputs())
     (record,) = autoheur.last_decisions()
-    assert (record.reason, record.taken, gates.calls) == (Reason.PLUGIN_ERROR, "orig", 2)
-    (message,) = warnings(caplog)
-    assert "explode" in message
+    assert (record.reason, record.taken, gates.calls) == (Reason.BELOW_THRESHOLD, "orig", 2)
+    assert not warnings(caplog)  # what is not offered is not answered, and padding, which it cannot score, stays
 
 
 def test_a_slow_plugin_is_ignored_and_then_no_longer_asked(
