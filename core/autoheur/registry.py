@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from autoheur import fingerprint
+from autoheur.dataset import choice_names
 from autoheur.errors import InputError, PluginError, describe
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.artifact import Artifact
@@ -243,7 +244,8 @@ class Registry:
     def _with_features(
         self, operator: str, choices: Sequence[str | Choice], heuristic: Heuristic
     ) -> dict[str, Mapping[str, Value]]:
-        """What is offered, each with its raw features; a choice of which nobody knows them has none, and no score."""
+        """What is offered, each with its raw features."""
+        declared = heuristic.artifact.raw_choice_features
         features: dict[str, Mapping[str, Value]] = {}
         for choice in choices:
             if not isinstance(choice, str):
@@ -251,14 +253,14 @@ class Registry:
             elif choice in heuristic.table:
                 features[choice] = heuristic.table[choice]
             else:
-                features[choice] = self._choice_features(operator, choice)
+                features[choice] = self._choice_features(operator, choice, declared)
         return features
 
-    def _choice_features(self, operator: str, choice: str) -> Mapping[str, Value]:
+    def _choice_features(self, operator: str, choice: str, declared: Sequence[Feature]) -> Mapping[str, Value]:
+        """What the operator's plugin, or else the name itself, says of a choice."""
         plugin = self.operators.get(operator)
-        if plugin is None:
-            return {}
-        return self._plugins.call(plugin.plugin, "autoheur_choice_features", operator=operator, name=choice) or {}
+        told = plugin.choice_features(choice) if plugin else None
+        return choice_names.values(choice, declared) if told is None else told
 
     def _missing(self, operator: str, device: Fingerprint | None) -> str:
         here = (device or fingerprint.current()).label()

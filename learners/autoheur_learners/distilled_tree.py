@@ -31,8 +31,8 @@ class DistilledTree:
 
     def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> Forest:
         rules.check(self.name, parameters, _RULES)
-        teacher = ExtraTrees().estimate(examples, {name: values[0] for name, values in ExtraTrees().grid.items()})
+        teacher = ExtraTrees().predictor(examples, {name: values[0] for name, values in ExtraTrees().grid.items()})
         if examples.pair_inputs:
-            return distil(teacher.predict, examples, "difference", **parameters)
+            return distil(teacher, examples, "difference", **parameters)
         target = Target(examples)
-        return distil(teacher.predict, examples, target.statistic, scores=target.scores, base=target.base, **parameters)
+        return distil(teacher, examples, target.statistic, scores=target.scores, base=target.base, **parameters)

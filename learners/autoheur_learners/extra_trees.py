@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
-from autoheur.learning import Examples, Floats, Forest, choice_rows, convert_tree
+from autoheur.learning import Examples, Floats, Forest, Tree, choice_rows, convert_tree
 from autoheur_learners import parameters as rules
 from autoheur_learners.targets import PairTarget, Target
 
@@ -36,10 +37,10 @@ class ExtraTrees:
     }
 
     def fit(self, examples: Examples, parameters: Mapping[str, Any]) -> Forest:
-        estimators = self.estimate(examples, parameters).estimators_
+        estimators = self._estimator(examples, parameters).estimators_
         if examples.pair_inputs:
             trees = [convert_tree(each.tree_, lambda leaves: leaves[:, :, 0] / len(estimators)) for each in estimators]
-            return PairTarget(examples).forest(trees)
+            return PairTarget(examples).forest([_unscaled(tree) for tree in trees])
         target = Target(examples)
 
         def values(leaves: Floats) -> Floats:
@@ -47,14 +48,33 @@ class ExtraTrees:
 
         return target.forest([convert_tree(estimator.tree_, values) for estimator in estimators])
 
-    def estimate(self, examples: Examples, parameters: Mapping[str, Any]) -> Any:
-        """The fitted scikit-learn estimator; it predicts ``values`` of :mod:`autoheur_learners.targets`."""
+    def predictor(self, examples: Examples, parameters: Mapping[str, Any]) -> Callable[[Floats], Floats]:
+        """The fitted model: it takes what :func:`autoheur.learning.distil` gives, and returns targets."""
+        estimator = self._estimator(examples, parameters)
+        if examples.pair_inputs:
+            return lambda rows: estimator.predict(_scaled(rows))
+        predict: Callable[[Floats], Floats] = estimator.predict
+        return predict
+
+    def _estimator(self, examples: Examples, parameters: Mapping[str, Any]) -> Any:
         rules.check(self.name, parameters, _RULES)
         from sklearn.ensemble import ExtraTreesRegressor
 
         estimator = ExtraTreesRegressor(random_state=42, **parameters)
         if examples.pair_inputs:
             pairs = PairTarget(examples)
-            rows, _, _ = choice_rows(examples, np.float32)
-            return estimator.fit(rows, pairs.values, sample_weight=pairs.weights)
+            rows, _, _ = choice_rows(examples, np.float64)
+            return estimator.fit(_scaled(rows), pairs.values, sample_weight=pairs.weights)
         return estimator.fit(examples.matrix, Target(examples).values, sample_weight=examples.weights)
+
+
+def _scaled(rows: Floats) -> Floats:
+    """Random splits are drawn evenly between the least and the greatest value; sizes are spread like powers of two."""
+    scaled: Floats = np.copysign(np.log2(1 + np.abs(rows)), rows)
+    return scaled
+
+
+def _unscaled(tree: Tree) -> Tree:
+    """The same tree for values that are not scaled."""
+    threshold = np.array(tree.threshold)
+    return attrs.evolve(tree, threshold=np.copysign(np.exp2(np.abs(threshold)) - 1, threshold).tolist())

@@ -18,6 +18,7 @@ from autoheur.errors import InputError, PluginError
 from autoheur.files import check_writable
 from autoheur.heuristic import artifact as artifact_files
 from autoheur.registry import default_registry
+from autoheur.types import Value
 
 if TYPE_CHECKING:
     from autoheur.dataset.dataset import Dataset
@@ -85,6 +86,7 @@ def train(
     OPERATOR may be left out where DATA names it. An operator without a plugin is trained from the features that the
     data itself names.
     """
+    from autoheur.dataset import choice_table
     from autoheur.train import protocols
     from autoheur.train.protocols.contract import Options
     from autoheur.train.training import TrainRequest
@@ -102,12 +104,13 @@ def train(
     named = read_named(evals, strict)
     operator = operator or data[0].operator
     plugin = registry.operators.get(operator)
+    features = plugin.features if plugin else (*data[0].features, *choice_table.features_of(data))
     where = fingerprint.parse(device) if device else data[0].device
     with grid_progress() as progress:
         result = run(
             TrainRequest(
                 operator=operator,
-                features=plugin.features if plugin else data[0].features,
+                features=features,
                 train=data,
                 val=val_data,
                 test=test_data,
@@ -165,9 +168,23 @@ def split_operator(arguments: Sequence[str], operators: Sequence[str]) -> tuple[
 
 
 def read_data(paths: Sequence[Path], strict: bool) -> list[Dataset]:
+    """Read datasets and logs, with the features of choices that the operators' plugins tell from names."""
+    from autoheur.dataset import choice_names, choice_table
     from autoheur.dataset.files import read
 
-    return [read(path, strict=strict) for path in paths]
+    def described(dataset: Dataset) -> Dataset:
+        plugin = default_registry().operators.get(dataset.operator)
+        if plugin is None or not plugin.raw_choice_features:
+            return dataset
+        declared = plugin.raw_choice_features
+
+        def of_name(name: str) -> Mapping[str, Value]:
+            told = plugin.choice_features(name)
+            return choice_names.values(name, declared) if told is None else told
+
+        return choice_table.with_features(dataset, declared, of_name)
+
+    return [described(read(path, strict=strict)) for path in paths]
 
 
 def print_notes(datasets: Sequence[Dataset], notes: Sequence[str] = ()) -> None:

@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 import polars as pl
 
+from autoheur.dataset import choice_table
 from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.parts import PARTS, describe_parts
 from autoheur.dataset.problem_table import ProblemTable, with_integers
@@ -47,7 +48,8 @@ def combine(
     together = pl.concat(rows).select(pl.lit(pl.Series(np.concatenate(ids))).alias("problem"), "choice", "time_ms")
     complete = all(dataset.sources for dataset in datasets)  # part of the sources would pass for all of them
     summaries = [dataset.summary for dataset in datasets]
-    return attrs.evolve(
+    described = choice_table.union(datasets, names or [dataset.name for dataset in datasets])
+    result = attrs.evolve(
         first,
         features=with_integers(first.features, problems),
         choices=tuple(choices),
@@ -66,6 +68,9 @@ def combine(
         ),
         environment={PARTS: [part for dataset in datasets for part in describe_parts(dataset)]},
     )
+    if described is None:  # names of choices show other numbers here and there
+        return choice_table.from_names(result)
+    return attrs.evolve(result, choice_features=described[0], choice_table=described[1])
 
 
 def common_device(

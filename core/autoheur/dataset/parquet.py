@@ -21,17 +21,19 @@ from numpy.typing import NDArray
 from polars.io.plugins import register_io_source
 
 from autoheur import fingerprint
+from autoheur.dataset import choice_table
 from autoheur.dataset.dataset import PROBLEM_DTYPES, ROW_DTYPES, Dataset
 from autoheur.dataset.parts import check_parts
 from autoheur.dataset.problem_table import ProblemTable, distinct_rows
 from autoheur.dataset.summary import summarise
 from autoheur.errors import InputError
 from autoheur.files import replacing
-from autoheur.types import Feature
+from autoheur.types import Feature, Value
 
 PARQUET_MAGIC = b"PAR1"
 SCHEMA = "autoheur.dataset"
-VERSION = 1
+VERSION = 2
+"""Version 1 had no table of choices."""
 
 CHOICE = "choice"
 TIMES = "times_ms"
@@ -69,6 +71,13 @@ def _describe(dataset: Dataset) -> dict[str, Any]:
             {"name": feature.name, "kind": feature.kind, "integer": feature.integer} for feature in dataset.features
         ],
         "choices": list(dataset.choices),
+        "choice_features": [
+            {"name": feature.name, "kind": feature.kind, "integer": feature.integer}
+            for feature in dataset.choice_features
+        ],
+        "choice_table": {
+            feature.name: dataset.choice_table.get_column(feature.name).to_list() for feature in dataset.choice_features
+        },
         "device": dataset.device.to_dict(),
         "environment": dataset.environment,
         "metadata": dataset.metadata,
@@ -141,9 +150,9 @@ def _parse_description(source: str, text: str | None) -> Dataset:
         data = json.loads(text)
         if data["schema"] != SCHEMA:
             raise ValueError(f"schema {data['schema']!r}")
-        if data["version"] != VERSION:
+        if data["version"] not in (1, VERSION):
             raise InputError(
-                f"{source}: dataset version {data['version']!r}, but this autoheur reads version {VERSION}; "
+                f"{source}: dataset version {data['version']!r}, but this autoheur reads versions up to {VERSION}; "
                 "use the autoheur that wrote it"
             )
         features = tuple(Feature(item["name"], item["kind"], integer=item["integer"]) for item in data["features"])
@@ -151,6 +160,7 @@ def _parse_description(source: str, text: str | None) -> Dataset:
         _check_texts("features", [feature.name for feature in features])
         _check_texts("choices", data["choices"])
         _check_texts("sources", [text for item in data["sources"] for text in (item["name"], item["sha256"])])
+        choice_features, table = _choices(data) if data["version"] > 1 else ((), pl.DataFrame())
         dtypes = {feature.name: PROBLEM_DTYPES[feature.kind, feature.integer] for feature in features}
         return Dataset(
             operator=data["operator"],
@@ -163,9 +173,35 @@ def _parse_description(source: str, text: str | None) -> Dataset:
             sources=tuple(item["name"] for item in data["sources"]),
             sha256=tuple(item["sha256"] for item in data["sources"]),
             environment=dict(data["environment"]),
+            choice_features=choice_features,
+            choice_table=table,
         )
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise _damaged(source, error) from None
+
+
+def _choices(data: dict[str, Any]) -> tuple[tuple[Feature, ...], pl.DataFrame]:
+    """The features of choices and the table of their values.
+
+    Raises:
+        ValueError, TypeError, KeyError: they are not what was written.
+    """
+    features = tuple(
+        Feature(item["name"], item["kind"], integer=item["integer"], of="choice") for item in data["choice_features"]
+    )
+    if not features:
+        return (), pl.DataFrame()
+    _check_texts("features of choices", [feature.name for feature in features])
+    rows: dict[str, dict[str, Value]] = {choice: {} for choice in data["choices"]}
+    for feature in features:
+        for row, value in zip(rows.values(), data["choice_table"][feature.name], strict=True):
+            if isinstance(value, str) != (feature.kind == "categorical"):
+                raise ValueError(f"the choices' feature {feature.name} has the value {value!r}")
+            row[feature.name] = value
+    try:
+        return features, choice_table.table(rows, features)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"choice_table: {_first_line(error)}") from None
 
 
 def _damaged(source: str, error: Exception) -> InputError:

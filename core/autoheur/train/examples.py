@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from autoheur.dataset import choice_table
 from autoheur.dataset.columns import evaluate, feature_columns
 from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.statistics import statistics
@@ -210,19 +211,11 @@ def select(dataset: Dataset, features: Sequence[Feature], rule: Filter) -> Selec
 
 def _choice_columns(dataset: Dataset, features: Sequence[Feature]) -> Columns:
     """The raw features of the dataset's choices, one value per choice."""
-    stored = {feature.name: feature for feature in dataset.choice_features}
     columns: dict[str, NDArray[Any]] = {}
     for feature in features:
-        if feature.derived or feature.of != "choice":
-            continue
-        if feature.name not in stored or stored[feature.name].kind != feature.kind:
-            known = ", ".join(f"{name} ({each.kind})" for name, each in stored.items()) or "none"
-            raise InputError(
-                f"{dataset.name}: its choices have no {feature.kind} feature {feature.name!r} (there are: {known})"
-            )
-        values = dataset.choice_table.get_column(feature.name)
-        dtype = object if feature.kind == "categorical" else np.float64
-        columns[feature.name] = np.array(values.to_list(), dtype)
+        if not feature.derived and feature.of == "choice":
+            dtype = object if feature.kind == "categorical" else np.float64
+            columns[feature.name] = np.array(choice_table.column(dataset, feature), dtype)
     return columns
 
 

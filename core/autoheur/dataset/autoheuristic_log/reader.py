@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from autoheur import fingerprint
+from autoheur.dataset import choice_table
 from autoheur.dataset.autoheuristic_log.header import Layout, parse_layout, parse_metadata
 from autoheur.dataset.autoheuristic_log.malformed import MalformedLines, reason
 from autoheur.dataset.autoheuristic_log.stream import LineBlocks
@@ -192,7 +193,7 @@ class _Reader:
         self.times.clear()
         rows = pl.DataFrame(columns)
         malformed = self.malformed
-        return Dataset(
+        dataset = Dataset(
             operator=self.layout.operator,
             features=with_integers(self.layout.features, problems),
             choices=tuple(self.choices),
@@ -206,6 +207,7 @@ class _Reader:
             ),
             sha256=(self.blocks.sha256,),
         )
+        return choice_table.from_names(dataset)
 
 
 def _is_utf8(line: bytes) -> bool:
