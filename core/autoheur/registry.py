@@ -257,10 +257,12 @@ class Registry:
         return features
 
     def _choice_features(self, operator: str, choice: str, declared: Sequence[Feature]) -> Mapping[str, Value]:
-        """What the operator's plugin, or else the name itself, says of a choice."""
+        """What the operator's plugin, or else the name itself, says of a choice; nothing where neither does."""
         plugin = self.operators.get(operator)
         told = plugin.choice_features(choice) if plugin else None
-        return choice_names.values(choice, declared) if told is None else told
+        if told is None and any(choice_names.tells(choice, feature) for feature in declared):
+            return choice_names.values(choice, declared)
+        return told or {}
 
     def _missing(self, operator: str, device: Fingerprint | None) -> str:
         here = (device or fingerprint.current()).label()

@@ -113,7 +113,7 @@ def test_the_metadata_says_what_the_rows_are(tmp_path: Path) -> None:
     write_parquet(measured(), tmp_path / "d.parquet")
     description = json.loads(pl.read_parquet_metadata(tmp_path / "d.parquet")["autoheur"])
     assert description["schema"] == "autoheur.dataset"
-    assert description["version"] == 1
+    assert description["version"] == 2
     assert description["features"][0] == {"name": "m", "kind": "numerical", "integer": True}
     assert description["device"] == measured().device.to_dict()
     assert description["environment"]["torch"] == "2.13.0"
@@ -175,7 +175,7 @@ def test_a_truncated_parquet_file_is_refused(tmp_path: Path, keep: int) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 2}, "dataset version 2, but this autoheur reads version 1; use the autoheur that wrote it"),
+        ({"version": 3}, "dataset version 3, but this autoheur reads versions up to 2; use the autoheur that wrote it"),
         ({"schema": "other"}, "the dataset's metadata is damaged (ValueError: schema 'other')"),
         ({"operator": None}, "the dataset's metadata is damaged (KeyError: 'operator')"),
         ({"features": [{"name": "m"}]}, "the dataset's metadata is damaged (KeyError: 'kind')"),

@@ -82,6 +82,9 @@ def values(name: str, features: Sequence[Feature]) -> Mapping[str, Value]:
     }
 
 
-def is_kind(feature: str) -> bool:
-    """Whether a feature of this name may be the :data:`KIND`."""
-    return feature.rstrip("_") == KIND
+def tells(name: str, feature: Feature) -> bool:
+    """Whether a name holds such a feature: this number or, for the :data:`KIND`, any number."""
+    _, numbers = parts(name)
+    if feature.kind == "categorical":
+        return feature.name.rstrip("_") == KIND and bool(numbers)
+    return feature.name in numbers or feature.name.rstrip("_") in numbers

@@ -60,7 +60,7 @@ def column(dataset: Dataset, feature: Feature) -> list[Value]:
     if stored.get(feature.name) == feature.kind:
         values: list[Value] = dataset.choice_table.get_column(feature.name).to_list()
         return values
-    if feature.name in stored or (feature.kind == "categorical" and not choice_names.is_kind(feature.name)):
+    if feature.name in stored or not any(choice_names.tells(name, feature) for name in dataset.choices):
         known = ", ".join(f"{name} ({kind})" for name, kind in stored.items()) or "none"
         raise InputError(
             f"{dataset.name}: its choices have no {feature.kind} feature {feature.name!r} (there are: {known})"
