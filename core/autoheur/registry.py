@@ -201,7 +201,7 @@ class Registry:
             raise InputError(_name_error(operator, problem, self.raw_features(operator)))
         if choices is None:
             try:
-                choices = self._possible(operator, problem, heuristic)
+                choices = self._possible(operator, problem, heuristic.artifact if heuristic else None)
                 offered = _names(choices)
             except Exception as error:
                 wrong = _wrong_value(problem, self.raw_features(operator))
@@ -221,7 +221,7 @@ class Registry:
         compiled = heuristic.compiled
         try:
             shortlist, reason, confidence = compiled.shortlist(
-                problem, self._with_features(operator, choices, heuristic) if compiled.open else offered
+                problem, self._with_features(heuristic.artifact, choices, heuristic.table) if compiled.open else offered
             )
         except Exception as error:  # generated code fails only on values of a wrong type
             wrong = _wrong_value(problem, heuristic.artifact.raw_features)
@@ -230,30 +230,48 @@ class Registry:
             operator, shortlist, _REASONS[reason], confidence, heuristic.name, heuristic.provenance, heuristic.drift
         )
 
-    def _possible(self, operator: str, problem: Problem, heuristic: Heuristic | None) -> Sequence[str | Choice]:
+    def _possible(self, operator: str, problem: Problem, artifact: Artifact | None) -> Sequence[str | Choice]:
         """The choices that the operator enumerates for a problem; without its plugin those that training saw."""
         enumerate_choices = self._enumerate.get(operator)
         if enumerate_choices is None:
             plugin = self.operators.get(operator)
             if plugin is None:
-                assert heuristic is not None, "an operator has a plugin or an artifact"
-                return heuristic.artifact.choices
+                assert artifact is not None, "an operator has a plugin or an artifact"
+                return artifact.choices
             enumerate_choices = self._enumerate[operator] = self._plugins.enumerator(plugin.plugin, operator)
         return checked(enumerate_choices(problem), Sequence, "autoheur_choices", None)
 
-    def _with_features(
-        self, operator: str, choices: Sequence[str | Choice], heuristic: Heuristic
+    def offered(
+        self, artifact: Artifact, problem: Problem, choices: Sequence[str | Choice] | None = None
     ) -> dict[str, Mapping[str, Value]]:
-        """What is offered, each with its raw features."""
-        declared = heuristic.artifact.raw_choice_features
+        """What an artifact would be asked to choose from: names with raw features.
+
+        ``choices`` are those that are possible (default: those that the operator enumerates for the problem; without
+        its plugin, those that training saw).
+
+        Raises:
+            InputError: ``choices`` names one twice.
+            Exception: whatever the plugin raises; ``PluginError`` if it returns something else than choices.
+        """
+        if choices is None:
+            choices = self._possible(artifact.operator, problem, artifact)
+        if len(set(_names(choices))) != len(choices):
+            raise InputError(f"{artifact.operator}: a choice is offered twice: {', '.join(_names(choices))}")
+        return self._with_features(artifact, choices, artifact.table())
+
+    def _with_features(
+        self, artifact: Artifact, choices: Sequence[str | Choice], table: Mapping[str, Mapping[str, Value]]
+    ) -> dict[str, Mapping[str, Value]]:
+        """What is offered, each with its raw features; ``table`` is the artifact's."""
+        declared = artifact.raw_choice_features
         features: dict[str, Mapping[str, Value]] = {}
         for choice in choices:
             if not isinstance(choice, str):
                 features[choice.name] = choice.features
-            elif choice in heuristic.table:
-                features[choice] = heuristic.table[choice]
+            elif choice in table:
+                features[choice] = table[choice]
             else:
-                features[choice] = self._choice_features(operator, choice, declared)
+                features[choice] = self._choice_features(artifact.operator, choice, declared)
         return features
 
     def _choice_features(self, operator: str, choice: str, declared: Sequence[Feature]) -> Mapping[str, Value]:

@@ -20,10 +20,16 @@ _RULES = {
 }
 
 
+PAIR_LEAVES = 16
+"""A tree over pairs of a problem and a choice may have so many times more leaves: it has to tell choices apart too."""
+
+
 class ExtraTrees:
     """Many trees with random splits, which predict what every choice gains and loses.
 
-    Scores are as :mod:`autoheur_learners.targets` says. The trees are scikit-learn's ``ExtraTreesRegressor`` (Geurts,
+    ``max_leaf_nodes`` is that of a tree that scores all choices at once; where choices have features, and a tree scores
+    one at a time, it has up to :data:`PAIR_LEAVES` times as many. Scores are as :mod:`autoheur_learners.targets` says.
+    The trees are scikit-learn's ``ExtraTreesRegressor`` (Geurts,
     Ernst & Wehenkel, Machine Learning 2006) with ``random_state=42``.
     """
 
@@ -62,6 +68,8 @@ class ExtraTrees:
 
         estimator = ExtraTreesRegressor(random_state=42, **parameters)
         if examples.pair_inputs:
+            if estimator.max_leaf_nodes is not None:
+                estimator.set_params(max_leaf_nodes=PAIR_LEAVES * estimator.max_leaf_nodes)
             pairs = PairTarget(examples)
             rows, _, _ = choice_rows(examples, np.float64)
             return estimator.fit(_scaled(rows), pairs.values, sample_weight=pairs.weights)

@@ -43,18 +43,18 @@ def test_an_explanation_has_the_decision_and_everything_that_led_to_it(
     assert set(told["nearest"][0]["times_ms"]) == {"slow", "fast"}
 
 
-def test_the_ways_lead_through_the_trees_to_the_scores(run: Run, artifact: Path) -> None:
+def test_the_paths_lead_through_the_trees_to_the_scores(run: Run, artifact: Path) -> None:
     """Adding up the leaves reached gives the scores, and every condition says what the values say."""
     heuristic = artifacts.read(artifact)
     for x in ("1", "99", "100", "101", "240"):
         for dtype in "ab":
             told = run("explain", artifact, f"x={x}", "y=0.25", f"dtype={dtype}", "--json").json()
             for choice, score in told["scores"].items():
-                ways = [way for way in told["ways"] if way["choice"] == choice]
-                assert len(ways) == len(heuristic.model.trees)
-                assert heuristic.model.base[0] + sum(way["outputs"][0] for way in ways) == pytest.approx(score)
+                paths = [path for path in told["paths"] if path["choice"] == choice]
+                assert len(paths) == len(heuristic.model.trees)
+                assert heuristic.model.base[0] + sum(path["outputs"][0] for path in paths) == pytest.approx(score)
             values = {feature["name"]: feature["value"] for feature in told["features"]}
-            conditions = [condition for way in told["ways"] for condition in way["conditions"]]
+            conditions = [condition for path in told["paths"] for condition in path["conditions"]]
             assert conditions
             for condition in conditions:
                 value, limit = values[condition["feature"]], condition["limit"]
@@ -71,14 +71,14 @@ def test_an_ensemble_is_told_by_its_votes_and_questions(run: Run) -> None:
     ]
     told = run("explain", "pad_mm_a100", *problem, "--json").json()
     assert told["choice"] == "pad"
-    assert sum(told["votes"].values()) <= len(told["ways"]) == 50
+    assert sum(told["votes"].values()) <= len(told["paths"]) == 50
     assert told["votes"]["pad"] > told["votes"]["orig"]
-    assert {key: way[key] for way in told["ways"] for key in ("choice",)} == {"choice": None}
+    assert {path["choice"] for path in told["paths"]} == {None}
     assert [feature["value"] for feature in told["features"] if feature["formula"] == "m * k"] in ([], [4097.0**2])
     text = run("explain", "pad_mm_a100", *problem).out
     assert text.startswith("pad  (decided: best score over second best ")
     assert "best of 50 trees in" in text
-    assert "the way through every tree is in the output of --json" in text
+    assert "the path through every tree is in the output of --json" in text
 
 
 def test_what_was_not_seen_in_training_is_pointed_out(run: Run, artifact: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_report_has_the_figures_of_evaluate_in_all_and_by_group(
     _, a, b = tables["dtype", "correct"]
     assert (a[0], b[0]) == ("a", "b")
     assert int(a[1]) + int(b[1]) == row["correct"]
-    steps = tables["threshold", "decided"][1:]
+    steps = tables["threshold", "benchmarks saved"][1:]
     shares = [float(step[1].rstrip("%")) for step in steps]
     assert shares == sorted(shares)
     assert "<svg" in out.read_text()
@@ -202,10 +202,12 @@ def test_the_trade_off_passes_through_the_decisions_that_are_made(run: Run, arti
     from autoheur.train.report import report_on
 
     section = report_on(artifacts.read(artifact), "d", read(log), tolerance=1.05)
-    within = [step for step in section.steps if step.threshold > section.row.threshold]
-    assert within[-1].coverage == pytest.approx(section.row.coverage or 0.0)
-    assert within[-1].wrong == pytest.approx(section.row.wrong / section.row.total)
-    assert within[-1].too_slow == pytest.approx(section.row.wrong_beyond_tolerance / section.row.total)
+    lower = (step for step in section.steps if step.threshold <= section.row.threshold)
+    step = next(lower, section.steps[-1])
+    assert step.coverage == pytest.approx(section.row.coverage or 0.0)
+    assert step.saved == pytest.approx(section.row.benchmarks_saved or 0.0)
+    assert step.wrong == pytest.approx(section.row.wrong / section.row.total)
+    assert step.too_slow == pytest.approx(section.row.wrong_beyond_tolerance / section.row.total)
     assert len(section.mistakes) == min(20, section.row.wrong)
 
 

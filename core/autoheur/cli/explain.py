@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from autoheur.cli.data import PATH, strict_option
-from autoheur.cli.heuristics import find_artifact, parse_problem
-from autoheur.cli.output import console, json_option, print_json, print_table, table
+from autoheur.cli.heuristics import choices_option, find_artifact, parse_problem
+from autoheur.cli.output import console, json_option, print_json, print_table, status_console, table
+from autoheur.errors import describe
 from autoheur.heuristic.artifact import Artifact
-from autoheur.registry import default_registry
-from autoheur.types import Value
+from autoheur.registry import Registry, default_registry
+from autoheur.types import Problem, Reason, Value
 
 if TYPE_CHECKING:
-    from autoheur.train.explain import Explanation, FeatureValue, Neighbour, Way
+    from autoheur.train.explain import DecisionPath, Explanation, FeatureValue, Neighbour
+
+MOST_CHOICES = 20
+"""The best-scored choices that are shown."""
 
 MOST_CONDITIONS = 40
-"""Ways of up to so many conditions in all are told in full; of more, what is asked about how often."""
+"""Paths of up to so many conditions in all are told in full; of more, what they test how often."""
 
 
 @click.command()
@@ -29,62 +32,101 @@ MOST_CONDITIONS = 40
 @click.option(
     "--data", multiple=True, type=PATH, help="Show the nearest problems measured in this dataset; repeatable."
 )
+@choices_option
 @click.option("--nearest", type=click.IntRange(min=1), default=5, show_default=True, help="How many of them.")
 @strict_option
 @json_option
 def explain(
-    artifact: str, values: tuple[str, ...], data: tuple[Path, ...], nearest: int, strict: bool, as_json: bool
+    artifact: str,
+    values: tuple[str, ...],
+    data: tuple[Path, ...],
+    choices: tuple[str, ...],
+    nearest: int,
+    strict: bool,
+    as_json: bool,
 ) -> None:
     """Explain how ARTIFACT, a file or a known heuristic's name, decides one problem.
 
-    Shown are the scores and the threshold, every feature with what training saw of it, the way through the model's
+    Shown are the choices with their scores, every feature with what training saw of it, the paths through the model's
     trees, and with --data what was measured near by. The device is not looked at.
     """
     from autoheur.dataset.files import read
     from autoheur.train.explain import explain as explain_problem
 
-    found = find_artifact(artifact, default_registry())
+    registry = default_registry()
+    found = find_artifact(artifact, registry)
     problem = parse_problem(found.operator, values, found.raw_features)
-    explanation = explain_problem(found, problem, [read(path, strict=strict) for path in data], nearest)
+    datasets = [read(path, strict=strict) for path in data]
+    explanation = explain_problem(found, problem, datasets, nearest, _offered(registry, found, problem, choices))
     if as_json:
         print_json(_to_json(found, explanation))
         return
     out = console()
-    out.print(f"[bold]{explanation.choice or 'unsure'}[/bold]", end="")
+    decision = explanation.decision
+    out.print(f"[bold]{', '.join(decision.shortlist) if not decision.unsure else 'unsure'}[/bold]", end="")
     out.print(f"  ({_reason(found, explanation)})", markup=False)
-    _print_scores(explanation)
+    _print_choices(explanation)
     _print_features(explanation.features)
-    _print_ways(found, explanation)
+    _print_paths(found, explanation)
     if data:
         _print_neighbours(explanation.neighbours)
 
 
+def _offered(
+    registry: Registry, artifact: Artifact, problem: Problem, choices: Sequence[str]
+) -> Mapping[str, Mapping[str, Value]] | None:
+    """What the artifact is to choose from; ``None`` (what training saw) where the operator's plugin cannot say."""
+    if choices:
+        return registry.offered(artifact, problem, choices)
+    try:
+        return registry.offered(artifact, problem)
+    except Exception as error:
+        status_console().print(f"the choices are those that training saw: {describe(error)}", markup=False)
+        return None
+
+
 def _reason(artifact: Artifact, explanation: Explanation) -> str:
-    policy = artifact.policy
+    policy, decision = artifact.policy, explanation.decision
+    reason = decision.reason.value
     what = {
         "ratio": "best score over second best",
         "difference": "best score minus second best",
         "score": "best score",
     }[artifact.model.statistic]
-    if explanation.reason in ("decided", "below_threshold"):
-        comparison = ">" if explanation.reason == "decided" else "not >"
-        return f"{explanation.reason}: {what} {explanation.confidence:.6g}, {comparison} {policy.threshold:.6g}"
-    if explanation.reason == "precondition" and artifact.precondition.formula is not None:
-        return f"{explanation.reason}: not {artifact.precondition.formula}"
-    return explanation.reason
+    if decision.reason is Reason.SHORTLISTED:
+        kept, offered = len(decision.shortlist), len(explanation.choices)
+        return f"{reason}: {kept} of {offered} choices, up to a {artifact.model.statistic} of {policy.threshold:.6g}"
+    if decision.reason in (Reason.DECIDED, Reason.BELOW_THRESHOLD):
+        comparison = ">" if decision.reason is Reason.DECIDED else "not >"
+        return f"{reason}: {what} {decision.confidence:.6g}, {comparison} {policy.threshold:.6g}"
+    if decision.reason is Reason.PRECONDITION and artifact.precondition.formula is not None:
+        return f"{reason}: not {artifact.precondition.formula}"
+    return reason
 
 
-def _print_scores(explanation: Explanation) -> None:
+def _print_choices(explanation: Explanation) -> None:
     if not explanation.scores:
-        console().print("\nno scores: a derived feature cannot be computed", markup=False)
+        console().print("\nno scores: a feature cannot be computed", markup=False)
         return
     votes = explanation.votes
-    trees = len({way.tree for way in explanation.ways})
-    rows = table("choice", ">score", *([f">best of {trees} trees in"] if trees > 1 else []))
-    for choice, score in sorted(explanation.scores.items(), key=lambda item: -item[1]):
-        rows.add_row(choice, f"{score:.6g}", *([str(votes[choice])] if trees > 1 else []))
+    trees = len({path.tree for path in explanation.paths})
+    shown = explanation.choices[:MOST_CHOICES]
+    features = [each.feature.name for each in shown[0].features]
+    rows = table(
+        "choice", ">score", *([f">best of {trees} trees in"] if trees > 1 else []), "", *(f">{f}" for f in features)
+    )
+    for choice in shown:
+        rows.add_row(
+            choice.name,
+            "none" if choice.score is None else f"{choice.score:.6g}",
+            *([str(votes.get(choice.name, 0))] if trees > 1 else []),
+            "left" if choice.kept else "",
+            *(f"{_shown(each.value)}{' outside' if each.inside is False else ''}" for each in choice.features),
+        )
     console().print()
     print_table(rows)
+    if more := len(explanation.choices) - len(shown):
+        console().print(f"\nand {more} more in the output of --json", markup=False)
 
 
 def _print_features(features: tuple[FeatureValue, ...]) -> None:
@@ -107,22 +149,22 @@ def _shown(value: Value | None) -> str:
     return f"{value:.10g}" if isinstance(value, float) else "?" if value is None else str(value)
 
 
-def _print_ways(artifact: Artifact, explanation: Explanation) -> None:
+def _print_paths(artifact: Artifact, explanation: Explanation) -> None:
     out = console()
-    ways = explanation.ways
-    if sum(len(way.conditions) for way in ways) > MOST_CONDITIONS:
-        rows = table("asked about", ">times")
-        for feature, count in explanation.asked.items():
+    paths = explanation.paths
+    if sum(len(path.conditions) for path in paths) > MOST_CONDITIONS:
+        rows = table("tested", ">times")
+        for feature, count in explanation.tested.items():
             rows.add_row(feature, str(count))
         out.print()
         print_table(rows)
-        out.print("\nthe way through every tree is in the output of --json", markup=False)
+        out.print("\nthe path through every tree is in the output of --json", markup=False)
         return
-    for way in ways:
-        where = f"tree {way.tree + 1}" if len(artifact.model.trees) > 1 else "the tree"
-        outputs = ", ".join(f"{output:.6g}" for output in way.outputs)
-        out.print(f"\n{where}{f', for {way.choice}' if way.choice else ''}: {outputs}", markup=False)
-        for condition in way.conditions:
+    for path in paths:
+        where = f"tree {path.tree + 1}" if len(artifact.model.trees) > 1 else "the tree"
+        outputs = ", ".join(f"{output:.6g}" for output in path.outputs.values())
+        out.print(f"\n{where}{f', for {path.choice}' if path.choice else ''}: {outputs}", markup=False)
+        for condition in path.conditions:
             out.print(f"  {condition}", markup=False)
 
 
@@ -144,44 +186,48 @@ def _print_neighbours(neighbours: tuple[Neighbour, ...]) -> None:
 
 def _to_json(artifact: Artifact, explanation: Explanation) -> dict[str, Any]:
     return {
-        "operator": artifact.operator,
-        "heuristic": artifact.name,
-        "decision": explanation.choice or "unsure",
-        "choice": explanation.choice,
-        "reason": explanation.reason,
+        **explanation.decision.to_dict(),
         "statistic": artifact.model.statistic,
-        "confidence": explanation.confidence if math.isfinite(explanation.confidence) else None,
         "threshold": artifact.policy.threshold,
         "scores": explanation.scores,
         "votes": explanation.votes,
-        "features": [
+        "features": list(map(_feature_to_json, explanation.features)),
+        "choices": [
             {
-                "name": each.feature.name,
-                "value": each.value,
-                "formula": each.feature.formula,
-                "seen": None
-                if each.seen is None
-                else {"low": each.seen.low, "high": each.seen.high}
-                if each.seen.categories is None
-                else {"categories": each.seen.categories},
-                "inside": each.inside,
+                "name": choice.name,
+                "score": choice.score,
+                "kept": choice.kept,
+                "features": list(map(_feature_to_json, choice.features)),
             }
-            for each in explanation.features
+            for choice in explanation.choices
         ],
-        "ways": list(map(_way_to_json, explanation.ways)),
+        "paths": list(map(_path_to_json, explanation.paths)),
         "nearest": list(_nearest_to_json(explanation)),
     }
 
 
-def _way_to_json(way: Way) -> dict[str, Any]:
+def _feature_to_json(each: FeatureValue) -> dict[str, Any]:
+    seen = each.seen
+    if seen is not None:
+        shown = {"low": seen.low, "high": seen.high} if seen.categories is None else {"categories": seen.categories}
     return {
-        "tree": way.tree,
-        "choice": way.choice,
+        "name": each.feature.name,
+        "value": each.value,
+        "formula": each.feature.formula,
+        "seen": None if seen is None else shown,
+        "inside": each.inside,
+    }
+
+
+def _path_to_json(path: DecisionPath) -> dict[str, Any]:
+    return {
+        "tree": path.tree,
+        "choice": path.choice,
         "conditions": [
             {"feature": each.feature, "value": each.value, "limit": each.limit, "holds": each.holds}
-            for each in way.conditions
+            for each in path.conditions
         ],
-        "outputs": list(way.outputs),
+        "outputs": list(path.outputs.values()),
     }
 
 

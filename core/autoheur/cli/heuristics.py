@@ -32,6 +32,14 @@ def find_artifact(text: str, registry: Registry) -> Artifact:
     return known[text]
 
 
+choices_option = click.option(
+    "--choice",
+    "choices",
+    multiple=True,
+    help="A choice to decide between [default: all possible]; repeatable.",
+)
+
+
 @click.command()
 @click.argument("artifact")
 @click.option("--target", default="python", show_default=True, help="python (standalone) or inductor (torch's format).")
@@ -52,18 +60,19 @@ def codegen(artifact: str, target: str, out: Path | None) -> None:
 @click.option(
     "--device", help="A device: 'current', a100, h100, h200, JSON, or field=value,… [default: this machine's]."
 )
+@choices_option
 @json_option
-def decide(operator: str, values: tuple[str, ...], device: str | None, as_json: bool) -> None:
+def decide(operator: str, values: tuple[str, ...], device: str | None, choices: tuple[str, ...], as_json: bool) -> None:
     """Make one decision for OPERATOR and say why. Name every raw feature (autoheur show OPERATOR lists them)."""
     registry = default_registry()
     where = fingerprint.parse(device) if device else fingerprint.current()
     problem = parse_problem(operator, values, registry.raw_features(operator))
-    decision = registry.decide(operator, problem, where)
+    decision = registry.decide(operator, problem, where, choices or None)
     if as_json:
         print_json({**decision.to_dict(), "device": where.label()})
         return
     out = console()
-    out.print(f"[bold]{decision.choice or 'unsure'}[/bold]", end="")
+    out.print(f"[bold]{', '.join(decision.shortlist) if not decision.unsure else 'unsure'}[/bold]", end="")
     explanation = decision.reason.value
     if decision.heuristic:
         explanation += (

@@ -9,6 +9,7 @@ import click
 import autoheur
 from autoheur import checks
 from autoheur.cli.output import console, json_option, print_json, print_table, table
+from autoheur.heuristic.artifact import of_choices
 from autoheur.operators import OperatorPlugin
 from autoheur.plugins import Plugin
 from autoheur.registry import Registry, default_registry
@@ -197,15 +198,29 @@ def show(operator: str, as_json: bool) -> None:
         return
     out = console()
     out.print(f"[bold]{operator}[/bold]: {plugin.operator.description}")
-    choices = ", ".join(choice.name for choice in plugin.choices())
-    out.print(f"from {plugin.provenance}; choices {choices}; default {plugin.operator.default_choice}", markup=False)
-    features = table("feature", "kind", "raw or formula", "description")
+    choices = plugin.choices()
+    names = ", ".join(choice.name for choice in choices) or "those of each problem"
+    out.print(f"from {plugin.provenance}; choices {names}; default {plugin.operator.default_choice}", markup=False)
+    belongs_to_choice = of_choices(plugin.features)
+    features = table("feature", "of", "kind", "raw or formula", "description")
     for feature in plugin.features:
         features.add_row(
-            _escape(feature.name), _kind_of(feature), _escape(feature.formula or "raw"), _escape(feature.description)
+            _escape(feature.name),
+            feature.of if not feature.derived else "both" if feature.name in belongs_to_choice else "problem",
+            _kind_of(feature),
+            _escape(feature.formula or "raw"),
+            _escape(feature.description),
         )
     print_table(features)
     out.print()
+    if plugin.raw_choice_features and choices:
+        listed = table("choice", *(f">{_escape(feature.name)}" for feature in plugin.raw_choice_features))
+        for choice in choices:
+            listed.add_row(
+                _escape(choice.name), *(_escape(str(choice.features[f.name])) for f in plugin.raw_choice_features)
+            )
+        print_table(listed)
+        out.print()
     listed = table("heuristic", "device", "precondition", "learner", "from")
     for heuristic, row in zip(registry.heuristics(operator), heuristics, strict=True):
         condition = heuristic.artifact.precondition.formula or "-"
@@ -223,12 +238,14 @@ def _kind_of(feature: Feature) -> str:
 def _describe(plugin: OperatorPlugin, heuristics: list[dict[str, Any]]) -> dict[str, Any]:
     import attrs
 
+    choices = plugin.choices()
     return {
         "name": plugin.name,
         "description": plugin.operator.description,
         "distribution": plugin.provenance.distribution,
         "version": plugin.provenance.version,
-        "choices": [choice.name for choice in plugin.choices()],
+        "choices": [choice.name for choice in choices],
+        "choice_features": {choice.name: dict(choice.features) for choice in choices if choice.features},
         "default_choice": plugin.operator.default_choice,
         "features": [{**attrs.asdict(feature), "derived": feature.derived} for feature in plugin.features],
         "heuristics": [

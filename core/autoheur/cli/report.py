@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from autoheur.cli.data import out_option, strict_option
+from autoheur.cli.figures import choice_tables, decision_table
 from autoheur.cli.heuristics import find_artifact
-from autoheur.cli.output import console, json_option, number, print_json
-from autoheur.cli.train import COLUMNS, LEARNED_FROM, eval_option, named_datasets, print_notes, tolerance_option
+from autoheur.cli.output import console, json_option, print_json
+from autoheur.cli.train import LEARNED_FROM, eval_option, named_datasets, print_notes, tolerance_option
 from autoheur.files import check_writable, write_text
 from autoheur.heuristic.artifact import Artifact
 from autoheur.registry import default_registry
@@ -84,7 +85,7 @@ def _page(artifact: Artifact, sections: Sequence[Section], tolerance: float) -> 
     yield (
         f"<p>A decision is wrong when another choice has a smaller median; beyond tolerance when it costs more than "
         f"{tolerance:g} times the best and noise does not explain it. Regret is the time of the choice taken over that "
-        "of the best, over the problems decided; the others are autotuned.</p>\n"
+        "of the best, over the problems decided; of the others the choices that are left are benchmarked.</p>\n"
     )
     for section in sections:
         yield f"<h2>{escape(section.row.dataset)}</h2>\n"
@@ -106,11 +107,13 @@ def _facts(artifact: Artifact) -> Iterator[tuple[str, str]]:
     yield "device", artifact.precondition.device.label()
     if artifact.precondition.formula is not None:
         yield "asked where", artifact.precondition.formula
-    yield "choices", ", ".join(artifact.choices)
+    yield "choices", _first(artifact.choices)
+    if artifact.raw_choice_features:
+        yield "features of choices", ", ".join(feature.name for feature in artifact.raw_choice_features)
     yield "learner", str(provenance.get("learner", "unknown"))
     yield "model", f"{len(model.trees)} trees, {sum(map(len, (tree.feature for tree in model.trees))):,} nodes"
     guard = ", inside the ranges seen in training" if policy.guard else ""
-    yield "decides when", f"the {artifact.model.statistic} of scores exceeds {policy.threshold:.6g}{guard}"
+    yield "keeps choices", f"up to a {model.statistic} of scores of {policy.threshold:.6g}{guard}"
     tested = [
         tree.feature[node] for tree in model.trees for node in range(len(tree.feature)) if tree.feature[node] >= 0
     ]
@@ -120,22 +123,14 @@ def _facts(artifact: Artifact) -> Iterator[tuple[str, str]]:
     yield "date", str(provenance.get("date", "unknown"))
 
 
+def _first(choices: Sequence[str], count: int = 12) -> str:
+    more = f" and {len(choices) - count} more" if len(choices) > count else ""
+    return ", ".join(choices[:count]) + more
+
+
 def _figures(first: str, rows: Sequence[Row], leave_out: Sequence[str] = ()) -> Iterator[str]:
-    columns = [(key, header) for key, header in COLUMNS if key not in leave_out]
-    cells = ([row.dataset, *(_cell(row.to_dict()[key]) for key, _ in columns)] for row in rows)
-    yield from _table((first, *(header for _, header in columns)), cells, numbers_from=1)
-    ranked = [row for row in rows if row.recall_at and row.regret_at]
-    if ranked:
-        lines = (
-            [row.dataset, str(k), f"{recall:.3f}", f"{regret['gmean']:.4f}", f"{regret['max']:.4f}"]
-            for row in ranked
-            for (k, recall), regret in zip((row.recall_at or {}).items(), (row.regret_at or {}).values(), strict=True)
-        )
-        yield from _table((first, "top", "recall", "regret_gmean", "regret_max"), lines, numbers_from=1)
-
-
-def _cell(value: float | int | None) -> str:
-    return str(value) if isinstance(value, int) else number(value)
+    for each in (decision_table(rows, first, leave_out), *choice_tables(rows, first)):
+        yield from _table(each.headers, each.lines, numbers_from=1)
 
 
 def _mistakes(mistakes: Sequence[Mistake]) -> Iterator[str]:
@@ -180,7 +175,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 640, 280, 60, 20, 40
 
 
 def _trade_off(section: Section, threshold: float) -> Iterator[str]:
-    """How much would be decided at how many wrong decisions, with thresholds other than the chosen one."""
+    """How many benchmarks would be saved at how many losses, with thresholds other than the chosen one."""
     steps = section.steps
     if not steps:
         yield "<p>The heuristic applies to none of these problems.</p>\n"
@@ -205,22 +200,24 @@ def _trade_off(section: Section, threshold: float) -> Iterator[str]:
         up = highest * share
         yield f'<line class="grid" x1="{x(0):.1f}" x2="{x(1):.1f}" y1="{y(up):.1f}" y2="{y(up):.1f}"/>\n'
         yield f'<text x="{LEFT - 6}" y="{y(up) + 4:.1f}" text-anchor="end">{up:.2%}</text>\n'
-    yield f'<text x="{WIDTH // 2}" y="{HEIGHT - 6}" text-anchor="middle">problems decided</text>\n'
-    yield line(((step.coverage, step.wrong) for step in steps), "strict")
-    yield line(((step.coverage, step.too_slow) for step in steps), "beyond")
-    chosen = section.row.coverage or 0.0
+    yield f'<text x="{WIDTH // 2}" y="{HEIGHT - 6}" text-anchor="middle">benchmarks saved</text>\n'
+    yield line(((step.saved, step.wrong) for step in steps), "strict")
+    yield line(((step.saved, step.too_slow) for step in steps), "beyond")
+    chosen = section.row.benchmarks_saved or 0.0
     yield f'<line class="chosen" x1="{x(chosen):.1f}" x2="{x(chosen):.1f}" y1="{y(0):.1f}" y2="{y(highest):.1f}"/>\n'
     yield (
-        "</svg>\n<p>Share of all problems decided wrongly: dashed, for another than the best choice; solid, beyond "
-        f"tolerance. Red: the threshold in use, {threshold:.6g}.</p>\n"
+        "</svg>\n<p>Share of all problems that lose: dashed, whose best choice is not left; solid, with nothing left "
+        f"that is good enough. Red: the threshold in use, {threshold:.6g}.</p>\n"
     )
-    yield from _table(("threshold", "decided", "wrong", "beyond tolerance"), _few(steps), numbers_from=0)
+    headers = ("threshold", "benchmarks saved", "decided", "best not left", "beyond tolerance")
+    yield from _table(headers, _few(steps), numbers_from=0)
 
 
 def _few(steps: Sequence[Step]) -> Iterator[list[str]]:
-    """The steps nearest to round shares decided."""
+    """The steps nearest to round shares saved."""
     for share in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0):
-        if share > steps[-1].coverage + 0.05:
+        if share > steps[-1].saved + 0.05:
             break
-        step = min(steps, key=lambda step: abs(step.coverage - share))
-        yield [f"{step.threshold:.6g}", f"{step.coverage:.1%}", f"{step.wrong:.3%}", f"{step.too_slow:.3%}"]
+        step = min(steps, key=lambda step: abs(step.saved - share))
+        shares = (f"{step.saved:.1%}", f"{step.coverage:.1%}", f"{step.wrong:.3%}", f"{step.too_slow:.3%}")
+        yield [f"{step.threshold:.6g}", *shares]

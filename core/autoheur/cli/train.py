@@ -12,8 +12,9 @@ import click
 
 from autoheur import fingerprint
 from autoheur.cli.data import PATH, strict_option
+from autoheur.cli.figures import choice_tables, decision_table
 from autoheur.cli.heuristics import find_artifact
-from autoheur.cli.output import console, json_option, number, print_json, print_table, status_console, table
+from autoheur.cli.output import console, json_option, print_json, print_table, status_console, table
 from autoheur.errors import InputError, PluginError
 from autoheur.files import check_writable
 from autoheur.heuristic import artifact as artifact_files
@@ -310,47 +311,21 @@ def named_datasets(
     return [*((*item, None) for item in named.items()), *((*item, UNFILTERED) for item in further.items())]
 
 
-COLUMNS = (
-    ("correct", "correct"),
-    ("wrong", "wrong"),
-    ("unsure", "unsure"),
-    ("total", "total"),
-    ("max_wrong_speedup", "max_wrong_speedup"),
-    ("gmean_wrong_speedup", "gmean_wrong_speedup"),
-    ("threshold", "threshold"),
-    ("coverage", "coverage"),
-    ("wrong_beyond_tolerance", "wrong_beyond_tol"),
-    ("regret_gmean", "regret_gmean"),
-    ("regret_max", "regret_max"),
-)
-"""Key of a row's JSON and header, in the order of the published table; then the practical figures."""
-
-
 def print_rows(rows: Sequence[Row]) -> None:
-    """Print the result table, and under it the ranking figures where there are any."""
-    result = table("learner", "dataset", *(f">{header}" for _, header in COLUMNS))
-    for row in rows:
-        data = row.to_dict()
-        result.add_row(_label(row), row.dataset, *(_cell(data[key]) for key, _ in COLUMNS))
+    """Print the result table, and under it shortlists and rankings where there are more than two choices."""
+    decisions = decision_table(rows)
+    result = table("learner", "dataset", *(f">{header}" for header in decisions.headers[1:]))
+    for row, line in zip(rows, decisions.lines, strict=True):
+        result.add_row(_label(row), *line)
     print_table(result)
-    ranked = [row for row in rows if row.recall_at and row.regret_at]
-    if not ranked:
-        return
-    console().print()
-    ranking = table("dataset", ">top", ">recall", ">regret_gmean", ">regret_max")
-    for row in ranked:
-        assert row.recall_at is not None
-        assert row.regret_at is not None
-        for k, recall in row.recall_at.items():
-            regret: Mapping[str, float] = row.regret_at[k]
-            ranking.add_row(row.dataset, str(k), f"{recall:.3f}", f"{regret['gmean']:.4f}", f"{regret['max']:.4f}")
-    print_table(ranking)
+    for each in choice_tables(rows):
+        result = table(each.headers[0], *(f">{header}" for header in each.headers[1:]))
+        for line in each.lines:
+            result.add_row(*line)
+        console().print()
+        print_table(result)
 
 
 def _label(row: Row) -> str:
     parameters = " ".join(f"{key}={value}" for key, value in row.params.items())
     return f"{row.learner} {parameters}".strip()
-
-
-def _cell(value: float | int | None) -> str:
-    return str(value) if isinstance(value, int) else number(value)

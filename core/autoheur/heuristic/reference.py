@@ -226,16 +226,24 @@ class Shortlists:
         count: Positions = self.kept.sum(axis=1)
         return count
 
+    @property
+    def ends(self) -> Floats:
+        """The threshold below which the choice at each place of the order is left out (P x C).
+
+        Minus infinity, which is never, for the best-scored choice and for those without a score.
+        """
+        highest = np.fmax.accumulate(np.where(np.isnan(self.statistic), -np.inf, self.statistic), axis=1)
+        ends: Floats = np.where(np.take_along_axis(self.scored, self.order, axis=1), highest, -np.inf)
+        return ends
+
     def threshold_needed(self, good: Mask) -> Floats:
         """The smallest threshold at which the shortlist holds a choice that is ``good`` (P x C), for each problem (P).
 
         It is minus infinity where the best-scored choice is good, or one that has no score and so always stays; and NaN
         where no choice is good.
         """
-        ranked = np.take_along_axis(good, self.order, axis=1)
-        place = ranked.argmax(axis=1)
-        highest = np.fmax.accumulate(np.where(np.isnan(self.statistic), -np.inf, self.statistic), axis=1)
-        needed: Floats = highest[np.arange(len(place)), place]
+        place = np.take_along_axis(good, self.order, axis=1).argmax(axis=1)
+        needed: Floats = self.ends[np.arange(len(place)), place]
         needed[(good & ~self.scored).any(axis=1)] = -np.inf
         needed[~good.any(axis=1)] = np.nan
         return needed

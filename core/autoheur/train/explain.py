@@ -1,24 +1,25 @@
-"""Why a heuristic decides one problem as it does: the way through its trees, and what was measured near by."""
+"""Why a heuristic decides one problem as it does: the paths through its trees, and what was measured near by."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 import numpy as np
 
 from autoheur import formula as formulas
-from autoheur.codegen import compile_artifact
+from autoheur.codegen import CompiledHeuristic, compile_artifact
 from autoheur.dataset.columns import Columns, evaluate
 from autoheur.dataset.dataset import Dataset
 from autoheur.dataset.statistics import statistics
 from autoheur.errors import FormulaError, InputError
+from autoheur.heuristic import reference
 from autoheur.heuristic.artifact import Artifact, Seen
 from autoheur.heuristic.model import Forest, Input, Tree
 from autoheur.learning import Floats
-from autoheur.types import Feature, Problem, Value, check_names
+from autoheur.types import Decision, Feature, Problem, Reason, Value, check_names
 
 
 @attrs.frozen
@@ -51,13 +52,30 @@ class Condition:
 
 
 @attrs.frozen
-class Way:
-    """The way through one tree to a leaf: of ``choice``, or of all choices where the tree scores all at once."""
+class DecisionPath:
+    """The way through one tree to a leaf: of ``choice``, or of all choices where the tree scores all at once.
+
+    ``outputs`` says what the leaf adds to the scores: choice -> output.
+    """
 
     tree: int
     choice: str | None
     conditions: tuple[Condition, ...]
-    outputs: tuple[float, ...]
+    outputs: dict[str, float]
+
+
+@attrs.frozen
+class OfferedChoice:
+    """One of the choices, with those of its ``features`` that may differ between the choices of one problem.
+
+    ``score`` is ``None`` where there is none: training never saw the choice and has no features for it, or one of them
+    cannot be computed. ``kept`` says whether it is on the shortlist.
+    """
+
+    name: str
+    score: float | None
+    kept: bool
+    features: tuple[FeatureValue, ...] = ()
 
 
 @attrs.frozen
@@ -80,41 +98,59 @@ class Neighbour:
 
 @attrs.frozen
 class Explanation:
-    """One decision in full. ``scores`` and ``ways`` are empty where a derived feature cannot be computed; they are
-    there also where precondition or guard keep the model from being asked."""
+    """One decision in full.
 
-    choice: str | None
-    reason: str
-    confidence: float
-    scores: dict[str, float]
+    ``choices`` are those offered, the best-scored first. Where a derived feature of the problem cannot be computed none
+    has a score, and there are no ``paths``; both are there also where precondition or guard keep the model from being
+    asked.
+    """
+
+    decision: Decision
     features: tuple[FeatureValue, ...]
-    ways: tuple[Way, ...]
+    choices: tuple[OfferedChoice, ...]
+    paths: tuple[DecisionPath, ...]
     neighbours: tuple[Neighbour, ...]
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Choice -> score, of those that have one, the best first."""
+        return {choice.name: choice.score for choice in self.choices if choice.score is not None}
 
     @property
     def votes(self) -> dict[str, int]:
         """Choice -> trees that give it more than any other; trees between equals have no vote."""
         outputs: dict[int, dict[str, float]] = {}
-        for way in self.ways:
-            each = {way.choice: way.outputs[0]} if way.choice else dict(zip(self.scores, way.outputs, strict=True))
-            outputs.setdefault(way.tree, {}).update(each)
+        for path in self.paths:
+            outputs.setdefault(path.tree, {}).update(path.outputs)
         votes = dict.fromkeys(self.scores, 0)
         for each in outputs.values():
             best = max(each.values())
             winners = [choice for choice, output in each.items() if output == best]
-            if len(winners) == 1:
+            if len(winners) == 1 and winners[0] in votes:
                 votes[winners[0]] += 1
         return votes
 
     @property
-    def asked(self) -> dict[str, int]:
-        """Feature -> how often it is asked about on the ways, the most often asked first."""
-        counts = Counter(condition.feature for way in self.ways for condition in way.conditions)
+    def tested(self) -> dict[str, int]:
+        """Feature -> how many conditions of the paths are about it, the most frequent first."""
+        counts = Counter(condition.feature for path in self.paths for condition in path.conditions)
         return dict(counts.most_common())
 
 
-def explain(artifact: Artifact, problem: Problem, datasets: Sequence[Dataset] = (), count: int = 5) -> Explanation:
+Offered = Mapping[str, Mapping[str, Value]]
+"""What is offered: names of choices with their raw features."""
+
+
+def explain(
+    artifact: Artifact,
+    problem: Problem,
+    datasets: Sequence[Dataset] = (),
+    count: int = 5,
+    offered: Offered | None = None,
+) -> Explanation:
     """Explain the decision of one problem, with the ``count`` nearest problems that ``datasets`` hold.
+
+    ``offered`` are the choices to decide between; by default those that training saw.
 
     Raises:
         InputError: the problem's names are not the artifact's raw features, a value is of the wrong kind, or a
@@ -124,36 +160,65 @@ def explain(artifact: Artifact, problem: Problem, datasets: Sequence[Dataset] = 
     difference = check_names(list(problem), names)
     if difference:
         raise InputError(f"{artifact.operator}: {difference}")
+    if offered is None:
+        offered = artifact.table()
     compiled = compile_artifact(artifact)
-    choice, reason, confidence = compiled.decide(problem)
-    values = _values(artifact, problem)
+    if len(offered) > 1:
+        shortlist, reason, confidence = compiled.shortlist(problem, offered)
+    else:
+        shortlist, reason, confidence = tuple(offered), Reason.ONLY_CHOICE, 0.0
+    own = [feature for feature in artifact.features if not artifact.belongs_to_choice(feature.name)]
+    varying = [feature for feature in artifact.features if artifact.belongs_to_choice(feature.name)]
+    values = _values(own, problem)
     known = all(value is not None for value in values.values())
+    pairs = {name: _values(varying, {**problem, **features}) for name, features in offered.items()}
+    scores = _scores(compiled, artifact, problem, offered) if known else {}
+    choices = [
+        OfferedChoice(
+            name,
+            scores.get(name),
+            name in shortlist,
+            tuple(_feature_value(artifact, feature, pairs[name][feature.name]) for feature in varying),
+        )
+        for name in offered
+    ]
+    choices.sort(key=lambda choice: -math.inf if choice.score is None else choice.score, reverse=True)
+    scored = {choice.name: values | pairs[choice.name] for choice in choices if choice.score is not None}
     return Explanation(
-        choice=choice,
-        reason=reason,
-        confidence=confidence,
-        scores=dict(zip(artifact.choices, compiled.scores(problem), strict=True)) if known else {},
-        features=tuple(_feature_value(artifact, feature, values[feature.name]) for feature in artifact.features),
-        ways=tuple(_ways(artifact, values)) if known else (),
+        decision=Decision(artifact.operator, shortlist, Reason(reason), confidence, artifact.name),
+        features=tuple(_feature_value(artifact, feature, values[feature.name]) for feature in own),
+        choices=tuple(choices),
+        paths=tuple(_paths(artifact, values, scored)) if known else (),
         neighbours=tuple(_nearest(artifact, problem, datasets, count)),
     )
 
 
-def _values(artifact: Artifact, problem: Problem) -> dict[str, Value | None]:
-    """The values of all features of the artifact, ``None`` for what cannot be computed."""
-    raw: Columns = {
-        feature.name: np.array([float(problem[feature.name])])
-        if feature.kind == "numerical"
-        else np.array([str(problem[feature.name])], object)
-        for feature in artifact.raw_features
+def _scores(compiled: CompiledHeuristic, artifact: Artifact, problem: Problem, offered: Offered) -> dict[str, float]:
+    """The scores of the offered choices that have one."""
+    if compiled.open:
+        found = dict(zip(offered, compiled.scores(problem, offered), strict=True))
+    else:
+        found = dict(zip(artifact.choices, compiled.scores(problem), strict=True))
+    return {name: score for name, score in found.items() if name in offered and not math.isnan(score)}
+
+
+def _values(features: Sequence[Feature], raw: Mapping[str, Value]) -> dict[str, Value | None]:
+    """The values of some features, ``None`` for what cannot be computed; ``raw`` holds the raw ones they need."""
+    kinds = {feature.name: feature.kind for feature in features}
+    columns: Columns = {
+        name: np.array([str(value)], object)
+        if kinds.get(name, "categorical" if isinstance(value, str) else "numerical") == "categorical"
+        else np.array([float(value)])
+        for name, value in raw.items()
     }
     values: dict[str, Value | None] = {}
-    for feature in artifact.features:
+    for feature in features:
         if feature.formula is None:
-            values[feature.name] = raw[feature.name].tolist()[0]
+            values[feature.name] = columns[feature.name].tolist()[0] if feature.name in columns else None
             continue
+        parsed = formulas.parse(feature.formula)
         try:
-            [value] = evaluate(formulas.parse(feature.formula), raw).tolist()
+            [value] = evaluate(parsed, columns).tolist() if columns.keys() >= set(parsed.names) else [None]
         except FormulaError:
             value = None
         values[feature.name] = str(value) if feature.kind == "categorical" and value is not None else value
@@ -171,35 +236,39 @@ def _feature_value(artifact: Artifact, feature: Feature, value: Value | None) ->
     return FeatureValue(feature, value, seen, low <= float(value) <= high)
 
 
-def _ways(artifact: Artifact, values: dict[str, Value | None]) -> Iterator[Way]:
+def _paths(
+    artifact: Artifact, values: Mapping[str, Value | None], scored: Mapping[str, Mapping[str, Value | None]]
+) -> Iterator[DecisionPath]:
+    """The paths through all trees; ``scored`` holds the values of all features for each choice that has a score."""
     forest = artifact.model
+    ways: dict[str | None, Mapping[str, Value | None]] = {None: values}
+    if forest.layout == "row":
+        ways = dict(scored.items())
+    rows = {choice: [_input(column, known, choice) for column in forest.inputs] for choice, known in ways.items()}
     for number, tree in enumerate(forest.trees):
-        if forest.layout == "vector":
-            yield _way(forest, tree, number, values, None)
+        for choice, known in ways.items():
+            nodes = list(reference.path(forest, tree, rows[choice]))
+            leaf, _ = nodes.pop()
+            outputs = zip(artifact.choices if choice is None else [choice], tree.value[leaf], strict=True)
+            yield DecisionPath(number, choice, tuple(_conditions(forest, tree, nodes, known)), dict(outputs))
+
+
+def _conditions(
+    forest: Forest, tree: Tree, nodes: Sequence[tuple[int, bool]], values: Mapping[str, Value | None]
+) -> Iterator[Condition]:
+    for node, left in nodes:
+        column = forest.inputs[tree.feature[node]]
+        if column.feature is None:  # whether it is this choice; the path says of which it is
+            continue
+        value = values[column.feature]
+        assert value is not None, "there are no paths without all values"
+        if column.category is None:
+            yield Condition(column.feature, value, tree.threshold[node], left)
         else:
-            yield from (_way(forest, tree, number, values, choice) for choice in artifact.choices)
+            yield Condition(column.feature, value, column.category, not left)
 
 
-def _way(forest: Forest, tree: Tree, number: int, values: dict[str, Value | None], choice: str | None) -> Way:
-    conditions = []
-    node = 0
-    while tree.feature[node] >= 0:
-        column, threshold = forest.inputs[tree.feature[node]], tree.threshold[node]
-        number_in = _input(column, values, choice)
-        rounded = float(np.float32(number_in)) if forest.precision == "float32" else number_in
-        left = rounded <= threshold
-        if column.feature is not None:
-            value = values[column.feature]
-            assert value is not None, "there are no ways without all values"
-            if column.category is None:
-                conditions.append(Condition(column.feature, value, threshold, left))
-            else:
-                conditions.append(Condition(column.feature, value, column.category, not left))
-        node = tree.left[node] if left else tree.right[node]
-    return Way(number, choice, tuple(conditions), tuple(tree.value[node]))
-
-
-def _input(column: Input, values: dict[str, Value | None], choice: str | None) -> float:
+def _input(column: Input, values: Mapping[str, Value | None], choice: str | None) -> float:
     if column.choice is not None:
         return float(column.choice == choice)
     value = values[str(column.feature)]

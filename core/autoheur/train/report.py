@@ -24,13 +24,16 @@ MOST_GROUPS = 12
 
 @attrs.frozen
 class Step:
-    """What the policy would decide with another ``threshold``: shares of all problems.
+    """What the policy would leave with another ``threshold``; all are shares.
 
-    ``wrong`` counts decisions for another choice than the best, ``too_slow`` those beyond tolerance and noise.
+    ``coverage``: of problems decided. ``saved``: of benchmarks that nobody has to run. ``wrong``: of problems whose
+    best choice is not left. ``too_slow``: of problems with no choice left that is good enough, which is within the
+    tolerance of the best or the noise.
     """
 
     threshold: float
     coverage: float
+    saved: float
     wrong: float
     too_slow: float
 
@@ -78,21 +81,29 @@ def report_on(
 
 
 def _steps(artifact: Artifact, applied: Applied, tolerance: float) -> Iterator[Step]:
-    """The trade-off between deciding much and deciding well, from the surest decision on."""
-    times = applied.selection.times
+    """The trade-off between saving benchmarks and losing the best choice, from the highest threshold on."""
+    times, noise = applied.selection.times, applied.selection.noise
     found = applied.shortlists(artifact)
-    rows = np.arange(len(times))
-    regret = times[rows, found.first] / np.nanmin(times, axis=1)
-    slow = ~good_enough(times, applied.selection.noise, tolerance)[rows, found.first]
-    asked = np.flatnonzero(applied.applies & ~np.isnan(found.confidence))
-    order = asked[np.argsort(-found.confidence[asked], kind="stable")]
-    confidence = found.confidence[order]
-    wrong, beyond = np.cumsum(regret[order] > 1), np.cumsum(slow[order])
-    # Equal confidences are decided together: a step ends where the next confidence is another one.
-    ends = np.flatnonzero(np.append(confidence[1:] != confidence[:-1], True)) if len(order) else np.array([], np.intp)
-    for end in ends[np.unique(np.linspace(0, len(ends) - 1, MOST_STEPS).astype(int))] if len(ends) else ends:
-        share = 1 / len(times)
-        yield Step(float(confidence[end]), (end + 1) * share, wrong[end] * share, beyond[end] * share)
+    best = np.zeros(times.shape, bool)
+    np.put_along_axis(best, best_choice(times)[:, None], True, axis=1)
+    good = good_enough(times, noise, tolerance)
+    ends = np.where(applied.applies[:, None], found.ends, -np.inf)
+    wrong, too_slow = (np.where(applied.applies, found.threshold_needed(each), -np.inf) for each in (best, good))
+    if not (ends > -np.inf).any():
+        return
+    offered = np.isfinite(times).sum(axis=1)
+    # A threshold leaves as many as the next end below it does: one more, below all, leaves the least.
+    limits = np.unique(ends[np.isfinite(ends)])[::-1]
+    limits = np.append(limits, (limits[-1] if len(limits) else 0.0) - 1)
+    for limit in limits[np.unique(np.linspace(0, len(limits) - 1, MOST_STEPS).astype(int))].tolist():
+        left = offered - (ends > limit).sum(axis=1)
+        yield Step(
+            threshold=limit,
+            coverage=float((left == 1).mean()),
+            saved=1 - float(np.where(left == 1, 0, left).sum() / offered.sum()),
+            wrong=float((wrong > limit).mean()),
+            too_slow=float((too_slow > limit).mean()),
+        )
 
 
 def _groups(artifact: Artifact, applied: Applied, tolerance: float) -> Iterator[tuple[str, tuple[Row, ...]]]:
