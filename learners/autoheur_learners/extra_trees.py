@@ -12,33 +12,35 @@ from autoheur.learning import Examples, Floats, Forest, Tree, choice_rows, conve
 from autoheur_learners import parameters as rules
 from autoheur_learners.targets import PairTarget, Target
 
+AUTO = "auto"
+
+PER_PROBLEM = {"max_leaf_nodes": 128, "min_samples_leaf": 3}
+PER_CHOICE = {"max_leaf_nodes": 2048, "min_samples_leaf": 2}
+"""What :data:`AUTO` means. A tree that scores one choice at a time has to tell the choices apart too, and what is
+measured of the others of a problem keeps its leaves from following noise."""
+
 _RULES = {
     "n_estimators": rules.whole(1),
-    "max_leaf_nodes": rules.whole_or_none(2),
-    "min_samples_leaf": rules.whole(1),
+    "max_leaf_nodes": rules.either(AUTO, rules.whole_or_none(2)),
+    "min_samples_leaf": rules.either(AUTO, rules.whole(1)),
     "max_features": rules.number(0, 1, above=True),
 }
-
-
-PAIR_LEAVES = 16
-"""A tree over pairs of a problem and a choice may have so many times more leaves: it has to tell choices apart too."""
 
 
 class ExtraTrees:
     """Many trees with random splits, which predict what every choice gains and loses.
 
-    ``max_leaf_nodes`` is that of a tree that scores all choices at once; where choices have features, and a tree scores
-    one at a time, it has up to :data:`PAIR_LEAVES` times as many. Scores are as :mod:`autoheur_learners.targets` says.
-    The trees are scikit-learn's ``ExtraTreesRegressor`` (Geurts,
-    Ernst & Wehenkel, Machine Learning 2006) with ``random_state=42``.
+    Scores are as :mod:`autoheur_learners.targets` says. The trees are scikit-learn's ``ExtraTreesRegressor`` (Geurts,
+    Ernst & Wehenkel, Machine Learning 2006) with ``random_state=42``. ``auto`` is :data:`PER_CHOICE` where choices have
+    features, and trees score one choice at a time; else :data:`PER_PROBLEM`.
     """
 
     name = "extra_trees"
     description = "an ensemble of randomised trees that predict what each choice gains and loses"
     grid: Mapping[str, Sequence[Any]] = {
         "n_estimators": (50,),
-        "max_leaf_nodes": (128,),
-        "min_samples_leaf": (3,),
+        "max_leaf_nodes": (AUTO,),
+        "min_samples_leaf": (AUTO,),
         "max_features": (0.8,),
     }
 
@@ -66,10 +68,10 @@ class ExtraTrees:
         rules.check(self.name, parameters, _RULES)
         from sklearn.ensemble import ExtraTreesRegressor
 
-        estimator = ExtraTreesRegressor(random_state=42, **parameters)
+        suited = PER_CHOICE if examples.pair_inputs else PER_PROBLEM
+        given = {name: value for name, value in parameters.items() if value != AUTO}
+        estimator = ExtraTreesRegressor(random_state=42, **{**suited, **given})
         if examples.pair_inputs:
-            if estimator.max_leaf_nodes is not None:
-                estimator.set_params(max_leaf_nodes=PAIR_LEAVES * estimator.max_leaf_nodes)
             pairs = PairTarget(examples)
             rows, _, _ = choice_rows(examples, np.float64)
             return estimator.fit(_scaled(rows), pairs.values, sample_weight=pairs.weights)

@@ -51,3 +51,9 @@ def number(low: float, high: float, *, above: bool = False) -> Rule:
         )
 
     return accepts, f"a number {'above' if above else 'from'} {low:g} {'up ' if above else ''}to {high:g}"
+
+
+def either(word: str, rule: Rule) -> Rule:
+    """This word, or what passes the rule."""
+    accepts, words = rule
+    return lambda value: value == word or accepts(value), f"{words}, or {word}"

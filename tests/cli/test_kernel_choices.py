@@ -22,7 +22,7 @@ def name_of(block: int) -> str:
 
 def time_of(m: int, block: int) -> float:
     """The best block is the power of two next to the root of m; each step away costs a third."""
-    return 1.35 ** abs(math.log2(block) - math.log2(m) / 2)
+    return math.pow(1.35, abs(math.log2(block) - math.log2(m) / 2))
 
 
 @pytest.fixture
