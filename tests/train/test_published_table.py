@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from autoheur.codegen import compile_artifact
+from autoheur.dataset import choice_table
 from autoheur.dataset.files import read
 from autoheur.heuristic.artifact import from_json, to_json
 from autoheur.train.apply import apply
 from autoheur.train.examples import UNFILTERED
 from autoheur.train.training import TrainRequest, train
+from autoheur_learners.extra_trees import ExtraTrees
 from autoheur_learners.gradient_boosting import GradientBoosting
 from autoheur_learners.regression_tree import RegressionTree
 from autoheur_pad_mm.features import FEATURES
@@ -101,3 +103,31 @@ def test_a_log_without_a_plugin_trains_from_its_own_metadata(shared_data: Shared
     rows = train(request).rows
     assert [(row.dataset, row.total) for row in rows] == [("train", 2579), ("val", 860), ("test", 860)]
     assert all(row.regret_at is not None and row.regret_at[10]["gmean"] < 1.01 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("device", "goals"),
+    [
+        ("a100", {1: 1.061, 3: 1.025, 5: 1.004, 10: 1.0006}),
+        ("h100", {1: 1.165, 3: 1.045, 5: 1.021, 10: 1.005}),
+    ],
+)
+def test_kernels_are_ranked_by_their_features(shared_data: SharedData, device: str, goals: dict[int, float]) -> None:
+    """Judged on other shapes than those trained on, kernels that training never saw included; without a plugin."""
+    data, other = read(shared_data(f"{device}_mm.txt.gz")), read(shared_data(f"{device}_hf_train_mm.txt.gz"))
+    request = TrainRequest(
+        operator=data.operator,
+        features=(*data.features, *choice_table.features_of([data])),
+        train=[data],
+        evals={"other": other},
+        learners=[ExtraTrees()],
+    )
+    [row] = [row for row in train(request).rows if row.chosen and row.dataset == "other"]
+    assert row.total == other.problems.height
+    assert set(other.choices) - set(data.choices)
+    assert row.regret_at is not None
+    assert {k: regret["gmean"] for k, regret in row.regret_at.items() if regret["gmean"] > goals[k]} == {}
+    assert row.benchmarks_saved is not None
+    assert row.benchmarks_saved > 0.4
+    assert row.regret_shortlist is not None
+    assert row.regret_shortlist["gmean"] < 1.005
