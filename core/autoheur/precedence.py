@@ -142,7 +142,7 @@ class HeuristicFiles:
                     elif artifact.operator == operator:
                         names = frozenset(feature.name for feature in artifact.raw_features)
                         good.append(Heuristic(artifact, tier, provenance, path, names))
-                # Within a tier the one that asks more of the device is the more specific one.
+                # Within a tier the one that names more of the device's properties is the more specific one.
                 good.sort(key=lambda h: (TIERS.index(h.tier), -len(h.device.to_dict()), h.name))
                 self._loaded[operator] = good, broken
             return self._loaded[operator]

@@ -304,7 +304,7 @@ def _compiles(heuristic: Heuristic) -> bool:
     """Generate a heuristic's code now, so that decisions cannot fail for that reason."""
     try:
         return callable(heuristic.compiled.shortlist)
-    except Exception as error:  # a fault of ours, or of a plugin's artifact; the next heuristic may do
+    except Exception as error:  # a fault of autoheur's, or of a plugin's artifact; the next heuristic may do
         logger.warning("ignoring heuristic %s of %s: %s", heuristic.name, heuristic.provenance, error)
         return False
 

@@ -16,7 +16,7 @@ GAIN_CLIP, LOSS_CLIP = 0.05, 0.2
 """Logarithms of ratios (5 % and 22 %) from which on a gain is as clear, and a loss as bad, as can be."""
 
 OFFSET = 0.1
-"""What is added to gains, so that their ratio does not hang on how near to zero the smaller one is."""
+"""What is added to gains, so that their ratio does not depend on how near to zero the smaller one is."""
 
 PAIR_CLIP = 1.5
 """The logarithm of a ratio (4.5) from which on a choice is hopeless."""
@@ -25,7 +25,7 @@ PAIR_SCALE = 1.0
 """A choice that is e times slower than the best counts 1/e of what the best does."""
 
 _DIGITS = 6
-"""Scores are rounded to so many digits after the point: no decision hangs on more, and files are half as long."""
+"""Scores are rounded to so many digits after the point: no decision depends on more, and files are half as long."""
 
 
 @attrs.frozen

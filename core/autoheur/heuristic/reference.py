@@ -110,7 +110,7 @@ def _flat(forest: Forest, matrix: Floats) -> tuple[Matrix, Positions]:
 def path(forest: Forest, tree: Tree, row: Sequence[float]) -> Iterator[tuple[int, bool]]:
     """The way of one row (one value per input) through a tree: its nodes, and whether it goes left there, to the leaf.
 
-    At the leaf it goes nowhere, which is told as False.
+    At the leaf, where it ends, the second is False.
     """
     with np.errstate(over="ignore"):
         rounded = np.asarray(row, np.dtype(forest.precision))

@@ -13,7 +13,7 @@ from autoheur.learning import Examples
 from autoheur.train.examples import questions
 
 SLACK = 0.02
-"""Shares this close are taken for equal: thresholds hang on a few problems, and vary by about as much."""
+"""Shares this close are taken for equal: a few problems set a threshold, and it varies by about as much."""
 
 _SAMPLE = 500
 
