@@ -18,7 +18,7 @@ import torch
 import transformers
 from torch._subclasses import FakeTensorMode
 
-from autoheur.inductor.capturing import capture, trace
+from autoheur.inductor.capture import capture, trace
 
 MODELS: dict[str, Callable[[], Any]] = {
     "bert": lambda: transformers.BertForMaskedLM(transformers.BertConfig()),

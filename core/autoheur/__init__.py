@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from autoheur.errors import AutoheurError, InputError
     from autoheur.fingerprint import Fingerprint
     from autoheur.hookspecs import hookimpl
-    from autoheur.inductor.activation import disable, enable, enabled, last_decisions
-    from autoheur.inductor.capturing import capture
-    from autoheur.inductor.records import Record
-    from autoheur.inductor.shapes import Shape
+    from autoheur.inductor.capture import Shape, capture
+    from autoheur.inductor.observed import Record
+    from autoheur.inductor.switch import disable, enable, enabled, last_decisions
     from autoheur.measure.collection import collect
     from autoheur.registry import Registry, default_registry
     from autoheur.types import Choice, Decision, Feature, Operand, Operator, Problem, Reason
@@ -64,17 +63,17 @@ _HOMES = {
     "Operator": "types",
     "Problem": "types",
     "Reason": "types",
-    "Record": "inductor.records",
+    "Record": "inductor.observed",
     "Registry": "registry",
-    "Shape": "inductor.shapes",
-    "capture": "inductor.capturing",
+    "Shape": "inductor.capture",
+    "capture": "inductor.capture",
     "collect": "measure.collection",
     "default_registry": "registry",
-    "disable": "inductor.activation",
-    "enable": "inductor.activation",
-    "enabled": "inductor.activation",
+    "disable": "inductor.switch",
+    "enable": "inductor.switch",
+    "enabled": "inductor.switch",
     "hookimpl": "hookspecs",
-    "last_decisions": "inductor.activation",
+    "last_decisions": "inductor.switch",
     "read": "dataset.files",
 }
 """Public name -> the module that has it, imported at first use: every ``import torch`` imports this package."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
@@ -113,7 +112,9 @@ def _declarations(registry: Registry, plugin: Plugin) -> Iterator[tuple[str, Ste
                     ),
                 )
     if "autoheur_sites" in plugin.hooks:
-        yield "autoheur_sites", lambda: _site_flaw(registry.bring(plugin, "autoheur_sites"))
+        for entry in registry.sites:
+            if entry.provenance == plugin.provenance:
+                yield "autoheur_sites", lambda fault=entry.fault: fault  # type: ignore[misc]
 
 
 def _default_choice(operator: OperatorPlugin) -> str | None:
@@ -122,17 +123,6 @@ def _default_choice(operator: OperatorPlugin) -> str | None:
         return f"{len(choices)} choices leave nothing to decide"
     if default is not None and default not in choices:
         return f"the default choice {default!r} is none of the choices ({', '.join(choices)})"
-    return None
-
-
-def _site_flaw(sites: Sequence[Any]) -> str | None:
-    from autoheur.site import Site
-
-    promised = {name for kind in inspect.getmro(Site) for name in (*vars(kind), *vars(kind).get("__annotations__", ()))}
-    for site in sites:
-        lacking = sorted(name for name in promised if not name.startswith("_") and not hasattr(site, name))
-        if lacking:
-            return f"returned {site!r}, which lacks {', '.join(lacking)}"
     return None
 
 

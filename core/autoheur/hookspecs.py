@@ -215,13 +215,15 @@ class Hooks:
 
     @hookspec
     def autoheur_sites(self) -> Sequence[Site] | None:
-        """The places in torch where operators are asked. Called when torch is about to compile; see autoheur/site.py.
+        """The places in torch where operators are asked; see :mod:`autoheur.site`.
+
+        Called once Inductor is imported. Plugins that share a site may each return it, the same object; it counts once.
 
         Example::
 
             @hookimpl
             def autoheur_sites():
-                from my_package.site import Decompose
+                from my_package.site import DECOMPOSE
 
-                return [Decompose()]
+                return [DECOMPOSE]
         """

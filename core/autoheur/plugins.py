@@ -17,7 +17,7 @@ import pluggy
 
 from autoheur import hookspecs
 from autoheur.errors import PluginError, describe
-from autoheur.types import Operator, Problem, Provenance
+from autoheur.types import Operator, Provenance
 
 if TYPE_CHECKING:
     from autoheur.heuristic.artifact import Artifact
@@ -237,22 +237,24 @@ class PluginSet:
             return result[0] if result else None
         return result
 
-    def enumerator(self, plugin: Plugin, operator: str) -> Callable[[Problem], object]:
-        """The hook that enumerates the choices of a problem, for the decide path: without what pluggy adds to a call.
+    def direct(self, plugin: Plugin, hook: str, operator: str) -> Callable[..., Any]:
+        """A hook of an operator's plugin without what pluggy adds to a call; takes the hook's arguments by name.
 
         Where a wrapper applies it is the whole call. Whatever the plugin raises is passed on.
         """
-        hook = "autoheur_choices"
         implementations = getattr(self._manager.hook, hook).get_hookimpls()
         applying = [entry for entry in implementations if self._applies(entry, plugin)]
         if len(applying) != 1:
-            return lambda problem: self.call(plugin, hook, operator=operator, problem=problem)
-        function, parameters = applying[0].function, applying[0].argnames
+            return functools.partial(self.call, plugin, hook, operator=operator)
+        parameters = applying[0].argnames
+        function: Callable[..., Any] = applying[0].function
         if "operator" in parameters:
             function = functools.partial(function, operator=operator)
-        if "problem" in parameters:
-            return lambda problem: function(problem=problem)
-        return lambda problem: function()
+        spec = getattr(self._manager.hook, hook).spec
+        names = [name for name in parameters if name != "operator"]
+        if {"operator", *names} == set(spec.argnames):
+            return function
+        return lambda **given: function(**{name: given[name] for name in names})
 
     def _applies(self, implementation: pluggy.HookImpl, plugin: Plugin | None, plain: bool = False) -> bool:
         """Whether an implementation is called for ``plugin``; ``plain``: others' need not be wrappers."""

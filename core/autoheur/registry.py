@@ -9,15 +9,18 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from autoheur import fingerprint
 from autoheur.dataset import choice_names
-from autoheur.errors import InputError, PluginError, describe
+from autoheur.errors import AutoheurError, InputError, PluginError, describe
 from autoheur.fingerprint import Fingerprint
 from autoheur.heuristic.artifact import Artifact
 from autoheur.heuristic.installed import Store
 from autoheur.operators import OperatorPlugin, checked
 from autoheur.precedence import BrokenHeuristic, Heuristic, HeuristicFiles
-from autoheur.types import Choice, Decision, Feature, Problem, Reason, Value, check_names
+from autoheur.site import Site
+from autoheur.types import Choice, Decision, Feature, Operand, Problem, Provenance, Reason, Value, check_names
 
 if TYPE_CHECKING:
     from autoheur.learning import Learner
@@ -29,6 +32,16 @@ _LEARNER = ("name", "description", "grid", "fit")
 """What :class:`~autoheur.learning.Learner` promises."""
 
 _REASONS = {reason.value: reason for reason in Reason}
+
+
+@attrs.frozen
+class BroughtSite:
+    """A site and the plugin that brings it; ``fault`` says why it, or all that the plugin brings, cannot be used."""
+
+    name: str
+    provenance: Provenance
+    site: Site | None = None
+    fault: str | None = None
 
 
 class Registry:
@@ -49,7 +62,7 @@ class Registry:
         self._files = HeuristicFiles(store or Store.default(), self._plugins, self.operators)
         self._lock = threading.RLock()
         self._selected: dict[tuple[str, Fingerprint | None], Heuristic | None] = {}
-        self._enumerate: dict[str, Callable[[Problem], object]] = {}
+        self._hooks: dict[tuple[str, str], Callable[..., Any]] = {}
 
     @property
     def plugins(self) -> list[Plugin]:
@@ -89,6 +102,22 @@ class Registry:
             except Exception as error:  # one broken plugin must not hide the others' learners
                 plugin.fail(error)
         return learners
+
+    @functools.cached_property
+    def sites(self) -> list[BroughtSite]:
+        """The sites of all plugins. Several plugins may bring the same one; of two at one place the first wins."""
+        found: list[BroughtSite] = []
+        for plugin in self.plugins:
+            if not plugin.usable or "autoheur_sites" not in plugin.hooks:
+                continue
+            try:
+                for site in self.bring(plugin, "autoheur_sites"):
+                    if not any(entry.site is site for entry in found):
+                        found.append(_brought_site(site, plugin.provenance, found))
+            except Exception as error:  # one broken plugin must not take the others' sites along
+                fault = str(error) if isinstance(error, AutoheurError) else describe(error)
+                found.append(BroughtSite("-", plugin.provenance, fault=fault))
+        return found
 
     def bring(self, plugin: Plugin, hook: str) -> Sequence[Any]:
         """What one plugin adds by a hook that gathers: learners or sites.
@@ -172,6 +201,30 @@ class Registry:
         except KeyError:
             return self._select(operator, device)
 
+    def extract(self, operator: str, operands: Sequence[Operand], flags: Mapping[str, Value]) -> Problem:
+        """The raw features of a problem, from the operands of the operator's arguments and what they do not tell.
+
+        Raises:
+            InputError: there is no such operator.
+            PluginError: its plugin is broken, or returns something else than a mapping.
+            Exception: whatever the plugin raises.
+        """
+        problem = self._hook(operator, "autoheur_extract")(operands=operands, flags=flags)
+        if isinstance(problem, Mapping):
+            return problem
+        provenance = self.operators[operator].provenance
+        if problem is None:
+            raise PluginError(f"{provenance}: operator {operator!r} does not implement autoheur_extract")
+        return checked(problem, Mapping, "autoheur_extract", provenance)
+
+    def _hook(self, operator: str, name: str) -> Callable[..., Any]:
+        """A hook of an operator's plugin, for the decide path: without what pluggy adds to a call."""
+        try:
+            return self._hooks[operator, name]
+        except KeyError:
+            hook = self._plugins.direct(self.operator(operator).plugin, name, operator)
+            return self._hooks.setdefault((operator, name), hook)
+
     def decide(
         self,
         operator: str,
@@ -227,19 +280,21 @@ class Registry:
             wrong = _wrong_value(problem, heuristic.artifact.raw_features)
             raise InputError(f"{operator}: {wrong or f'the heuristic {heuristic.name} failed: {error}'}") from error
         return Decision(
-            operator, shortlist, _REASONS[reason], confidence, heuristic.name, heuristic.provenance, heuristic.drift
+            operator,
+            shortlist,
+            _REASONS[reason],
+            confidence,
+            heuristic.artifact.name,
+            heuristic.provenance,
+            heuristic.drift,
         )
 
     def _possible(self, operator: str, problem: Problem, artifact: Artifact | None) -> Sequence[str | Choice]:
         """The choices that the operator enumerates for a problem; without its plugin those that training saw."""
-        enumerate_choices = self._enumerate.get(operator)
-        if enumerate_choices is None:
-            plugin = self.operators.get(operator)
-            if plugin is None:
-                assert artifact is not None, "an operator has a plugin or an artifact"
-                return artifact.choices
-            enumerate_choices = self._enumerate[operator] = self._plugins.enumerator(plugin.plugin, operator)
-        return checked(enumerate_choices(problem), Sequence, "autoheur_choices", None)
+        if operator not in self.operators:
+            assert artifact is not None, "an operator has a plugin or an artifact"
+            return artifact.choices
+        return checked(self._hook(operator, "autoheur_choices")(problem=problem), Sequence, "autoheur_choices", None)
 
     def offered(
         self, artifact: Artifact, problem: Problem, choices: Sequence[str | Choice] | None = None
@@ -307,6 +362,16 @@ def _compiles(heuristic: Heuristic) -> bool:
     except Exception as error:  # a fault of autoheur's, or of a plugin's artifact; the next heuristic may do
         logger.warning("ignoring heuristic %s of %s: %s", heuristic.name, heuristic.provenance, error)
         return False
+
+
+def _brought_site(site: object, provenance: Provenance, others: Sequence[BroughtSite]) -> BroughtSite:
+    if not isinstance(site, Site):
+        raise PluginError(f"{provenance}: autoheur_sites returned {site!r}, not an autoheur.site.Site")
+    for other in others:
+        if other.site and (site.name == other.site.name or site.seam.name == other.site.seam.name):
+            taken = f"{site.seam.name} is asked at by the site {other.name} of {other.provenance} already"
+            return BroughtSite(site.name, provenance, fault=taken)
+    return BroughtSite(site.name, provenance, site)
 
 
 def _names(choices: Sequence[str | Choice]) -> tuple[str, ...]:

@@ -56,12 +56,23 @@ def test_every_contract_is_kept() -> None:
             "def late():\n    import autoheur_addmm",
             "autoheur_bmm is not allowed to import autoheur_addmm",
         ),
+        (
+            "core/autoheur/inductor/compile.py",
+            "def late():\n    import autoheur.inductor.switch",
+            "autoheur.inductor.compile is not allowed to import autoheur.inductor.switch",
+        ),
+        (
+            "core/autoheur/inductor/observed.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import autoheur.inductor.session",
+            "autoheur.inductor.observed is not allowed to import autoheur.inductor.session",
+        ),
     ],
 )
 def test_an_arrow_that_points_the_wrong_way_is_found(tmp_path: Path, module: str, statement: str, arrow: str) -> None:
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    with (tmp_path / module / "__init__.py").open("a", encoding="utf-8") as file:
+    path = tmp_path / module
+    with (path / "__init__.py" if path.is_dir() else path).open("a", encoding="utf-8") as file:
         file.write(f"\n{statement}\n")
 
     result = lint_imports(*((tmp_path / package).parent for package in PACKAGES))

@@ -41,6 +41,14 @@ def test_the_example_plugin_in_the_documentation_is_the_one_in_the_repository() 
     assert f"```python\n{source}```" in PLUGINS
 
 
+def test_the_site_in_the_documentation_is_that_of_the_example() -> None:
+    source = (ROOT / "examples" / "decompose_mm" / "autoheur_decompose_mm.py").read_text()
+    (block,) = re.findall(r"```python\n(def _tensors.*?)```", (ROOT / "docs" / "inductor.md").read_text(), re.S)
+    assert block in source
+    assert "DECOMPOSE = Site(" in block
+    assert "def autoheur_sites" in block
+
+
 def test_the_formula_functions_are_all_named() -> None:
     for name in formula.FUNCTIONS:
         assert f"`{name}`" in PLUGINS

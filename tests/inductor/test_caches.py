@@ -171,7 +171,7 @@ def test_a_compile_decides_with_what_its_key_was_made_from(bench: Any, gates: An
     """An artifact that changes between the cache key and the decision must not be cached under the old key."""
     from torch._guards import TracingContext, tracing
 
-    from autoheur.inductor.cachekeys import current_compile
+    from autoheur.inductor.compile import current_compile
 
     bench.put("pad_mm", "pad")
     with autoheur.enabled(registry=bench.registry()):

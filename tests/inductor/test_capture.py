@@ -11,8 +11,7 @@ import pytest
 
 import autoheur
 from autoheur.errors import InputError
-from autoheur.inductor.capturing import capture, trace
-from autoheur.inductor.shapes import Shapes
+from autoheur.inductor.capture import Shapes, capture, trace
 from autoheur.measure.shapes import read_shapes
 
 torch = pytest.importorskip("torch")
@@ -160,7 +159,7 @@ def test_what_cannot_be_recorded_is_a_warning_and_the_compile_goes_on(
     def broken(*_: Any) -> Any:
         raise ValueError("no such size")
 
-    monkeypatch.setattr("autoheur.inductor.seams.operand", broken)
+    monkeypatch.setattr("autoheur.inductor.asking.operand", broken)
     with capture() as shapes:
         result = graphs.compile(lambda a, b: a @ b)(*operands()[:2])
     torch.testing.assert_close(result, operands()[0] @ operands()[1])

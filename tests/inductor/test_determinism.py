@@ -105,15 +105,15 @@ def test_a_slow_decision_is_reported_but_taken(bench: Any, graphs: Any, caplog: 
 def test_a_fault_of_our_own_leaves_nothing_to_the_cache(
     bench: Any, graphs: Any, gates: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from autoheur.inductor import padding
+    from autoheur.inductor.compile import Snapshot
 
-    def broken(device: object) -> Any:
+    def broken(self: Snapshot, device: object) -> Any:
         raise RuntimeError("broken")
 
     gates.times = (2.0, 1.0)
     graphs.compile(lambda a, b: a @ b)(*inputs())
     assert graphs.pads > 0, "measured and cached"
-    monkeypatch.setattr(padding, "device_of", broken)
+    monkeypatch.setattr(Snapshot, "device", broken)
     with autoheur.enabled(registry=bench.registry()), torch._inductor.config.patch(deterministic=True):
         graphs.compile(lambda a, b: a @ b)(*inputs())
     assert (graphs.pads, gates.calls) == (0, 2)

@@ -12,7 +12,7 @@ import pytest
 
 import autoheur
 from autoheur.hookspecs import hookimpl
-from autoheur.inductor import asking, records, seams
+from autoheur.inductor import asking
 from autoheur.types import Reason
 
 torch = pytest.importorskip("torch")
@@ -148,16 +148,16 @@ def test_an_artifact_without_a_plugin_for_its_operator_changes_nothing(bench: An
     assert (graphs.pads, gates.calls) == (0, 2)
 
 
-@pytest.mark.parametrize("place", ["hints", "device_of", "publish", "current_snapshot"])
+@pytest.mark.parametrize("place", ["operand", "device", "trace_structured", "current_snapshot"])
 def test_a_fault_of_our_own(
     bench: Any, graphs: Any, gates: Any, place: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from autoheur.inductor import cachekeys, padding
+    from autoheur.inductor import compile as compiling
 
-    def broken(*_: object) -> Any:
+    def broken(*_: object, **__: object) -> Any:
         raise RuntimeError("broken")
 
-    owner = {"hints": seams, "current_snapshot": cachekeys}.get(place, padding)
+    owner = {"device": compiling.Snapshot, "current_snapshot": compiling}.get(place, asking)
     monkeypatch.setattr(owner, place, broken)
     bench.put("pad_mm", "orig")
     with autoheur.enabled(registry=bench.registry()):
@@ -168,9 +168,9 @@ def test_a_fault_of_our_own(
 
 
 def test_a_warning_is_given_once_per_topic_and_session(caplog: pytest.LogCaptureFixture) -> None:
-    from autoheur.inductor.activation import Session
+    from autoheur.inductor.session import Session
 
     first, second = Session("use", None, 1.0), Session("use", None, 1.0)
     for session, topic in ((first, "a"), (first, "a"), (first, "b"), (second, "a")):
-        records.warn_once(session, topic, topic)
+        session.warn_once(topic, topic)
     assert warnings(caplog) == ["a", "b", "a"]

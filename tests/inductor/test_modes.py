@@ -13,7 +13,7 @@ import autoheur
 from autoheur import fingerprint
 from autoheur.dataset.files import read, read_all
 from autoheur.errors import InputError
-from autoheur.inductor import journal, shadow
+from autoheur.inductor import asking, observed, shadow, torch_seams
 from autoheur.types import Reason
 
 torch = pytest.importorskip("torch")
@@ -24,7 +24,7 @@ def inputs(m: int = 5) -> list[Any]:
 
 
 def measurements() -> list[Path]:
-    return sorted(journal.measurements_folder().glob("*.txt"))
+    return sorted(observed.measurements_folder().glob("*.txt"))
 
 
 def test_collect_keeps_what_inductor_measures_as_a_dataset(bench: Any, graphs: Any, gates: Any) -> None:
@@ -124,8 +124,8 @@ def test_the_report_command(capsys: pytest.CaptureFixture[str]) -> None:
 
     shadow_report.main([], standalone_mode=False)
     assert "no comparisons yet" in capsys.readouterr().out
-    journal.comparisons_folder().mkdir(parents=True)
-    (journal.comparisons_folder() / "1.jsonl").write_text(comparison() + "\n{")
+    observed.comparisons_folder().mkdir(parents=True)
+    (observed.comparisons_folder() / "1.jsonl").write_text(comparison() + "\n{")
     shadow_report.main(["--json"], standalone_mode=False)
     answer = json.loads(capsys.readouterr().out)
     assert (answer["files"], answer["skipped_lines"]) == (1, 1)
@@ -162,10 +162,8 @@ def test_a_debug_line_tells_everything_of_a_decision(bench: Any, graphs: Any, ca
 
 
 def test_a_decision_is_an_event_of_the_compile_trace(bench: Any, graphs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch._logging import _internal
-
     events: list[tuple[Any, Any]] = []
-    original = _internal.trace_structured
+    original = torch_seams.trace_structured
 
     def note(name: str, metadata_fn: Any = dict, **rest: Any) -> None:
         metadata = metadata_fn()
@@ -173,7 +171,7 @@ def test_a_decision_is_an_event_of_the_compile_trace(bench: Any, graphs: Any, mo
             events.append((metadata, rest["payload_fn"]()))
         original(name, metadata_fn, **rest)
 
-    monkeypatch.setattr(_internal, "trace_structured", note)
+    monkeypatch.setattr(asking, "trace_structured", note)
     bench.put("pad_mm", "pad")
     with autoheur.enabled(registry=bench.registry()):
         graphs.compile(lambda a, b: a @ b)(*inputs())

@@ -10,8 +10,8 @@ import pytest
 
 import autoheur
 from autoheur.errors import InputError
-from autoheur.inductor import activation as session
-from autoheur.inductor import patches, seams
+from autoheur.inductor import session, torch_seams
+from autoheur.site import Seam
 
 torch = pytest.importorskip("torch")
 
@@ -203,7 +203,7 @@ def test_wrong_settings_are_refused_and_change_nothing(
 def test_a_torch_that_is_not_supported_is_one_warning_and_off(
     untouched: dict[str, int], version: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(seams, "torch_version", lambda: version)
+    monkeypatch.setattr(torch_seams, "torch_version", lambda: version)
     with caplog.at_level("WARNING", logger="autoheur"):
         autoheur.enable()
         autoheur.enable()
@@ -214,10 +214,10 @@ def test_a_torch_that_is_not_supported_is_one_warning_and_off(
 
 @pytest.mark.parametrize("version", ["2.11.0", "2.12.1+cu128", "2.13.0+cpu", "2.14.1"])
 def test_supported_versions(gates: Any, version: str) -> None:
-    assert seams.unsupported(version) is None
+    assert torch_seams.unsupported(version) is None
 
 
-def test_a_torch_without_a_seam_is_one_warning_and_off(
+def test_a_torch_without_a_sites_seam_is_one_warning_and_the_site_is_left_out(
     gates: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from torch._inductor.fx_passes import pad_mm
@@ -225,16 +225,33 @@ def test_a_torch_without_a_seam_is_one_warning_and_off(
     monkeypatch.setattr(pad_mm, "_should_pad", lambda match, left, right: False)
     with caplog.at_level("WARNING", logger="autoheur"):
         autoheur.enable()
-    assert patches.installed() == []
+        autoheur.enable()
+    assert torch_seams.replaced() == [torch_seams.GRAPH_KEY.name]
     (message,) = caplog.messages
+    assert message.startswith("the site padding of ")
     assert "lacks torch._inductor.fx_passes.pad_mm._should_pad (takes (match, left, right), not (match" in message
+
+
+def test_a_torch_without_a_seam_of_core_is_one_warning_and_off(
+    untouched: dict[str, int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    seam = Seam("torch._inductor.codecache", "NoSuchKey.__init__", ("self",))
+    monkeypatch.setattr(torch_seams, "SEAMS", (seam,))
+    with caplog.at_level("WARNING", logger="autoheur"):
+        autoheur.enable()
+    assert attributes() == untouched
+    (message,) = caplog.messages
+    assert "lacks torch._inductor.codecache.NoSuchKey.__init__ (AttributeError: " in message
 
 
 def test_functions_of_torch_that_a_test_replaced_are_accepted(gates: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from torch._inductor.fx_passes import pad_mm
 
+    from autoheur_pad_mm.site import PADDING
+
     monkeypatch.setattr(pad_mm, "is_mm_compute_bound", lambda *_, **__: True)
-    assert seams.unsupported() is None
+    assert torch_seams.unsupported() is None
+    assert torch_seams.missing(PADDING) is None
 
 
 def test_without_measurements_to_overhear_decisions_still_work(

@@ -77,7 +77,7 @@ def test_choices_with_features_have_no_faults(tmp_path: Path) -> None:
         ("heuristics", [3], "neither a path nor"),
         ("learners", "tree", "returned the text 'tree'"),
         ("sites", 3, "not a Sequence"),
-        ("sites", [object()], "which lacks"),
+        ("sites", [object()], "not an autoheur.site.Site"),
     ],
 )
 def test_what_a_hook_returns_is_held_to_the_contract(tmp_path: Path, hook: str, returned: Any, fault: str) -> None:

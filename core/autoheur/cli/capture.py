@@ -33,7 +33,7 @@ def capture(out: Path, as_json: bool, command: tuple[str, ...]) -> int:
     All processes that it starts are seen, if their Python has autoheur. Their graph caches are left aside, so that
     nothing is missed. `autoheur collect OPERATOR --from FILE` measures what was recorded.
     """
-    from autoheur.inductor.shapes import read_parts, write_shapes
+    from autoheur.inductor.capture import read_parts, write_shapes
 
     check_writable(out)
     with tempfile.TemporaryDirectory(prefix="autoheur-capture-") as folder:

@@ -15,7 +15,7 @@ from autoheur.registry import default_registry
 @click.command()
 @json_option
 def doctor(as_json: bool) -> None:
-    """Examine this machine: versions, devices, what torch offers, what is enabled, folders, heuristics that match."""
+    """Examine this machine: versions, devices, what torch offers, sites, what is enabled, folders, heuristics."""
     from autoheur.inductor.doctor import examine
 
     found = examine(default_registry())
@@ -40,6 +40,7 @@ def doctor(as_json: bool) -> None:
             seams.add_row(row["name"].removeprefix("torch._inductor."), row["purpose"], escape(state))
         print_table(seams)
         out.print()
+    _print_sites(found["sites"])
     _print_heuristics(found["heuristics"])
     for line in found["problems"]:
         out.print(f"problem: {line}", markup=False)
@@ -53,6 +54,19 @@ def _print_enabled(found: dict[str, Any]) -> None:
     console().print(f"{state}; {settings or 'no AUTOHEUR variable set'}; {autoload}", markup=False)
     if not torch["supported"]:
         console().print(f"torch cannot be asked: {torch['problem']}", markup=False)
+
+
+def _print_sites(rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        console().print("no plugin brings a site, so torch asks nothing")
+        return
+    sites = table("site", "operators", "from", "state")
+    for row in rows:
+        state = "available" if row["available"] else f"left out: {row['problem'] or 'torch is not installed'}"
+        origin = f"{row['plugin']} ({row['distribution']} {row['version']})"
+        sites.add_row(escape(row["name"]), escape(", ".join(row["operators"])), escape(origin), escape(state))
+    print_table(sites)
+    console().print()
 
 
 def _print_heuristics(rows: list[dict[str, Any]]) -> None:

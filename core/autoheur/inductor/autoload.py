@@ -15,17 +15,17 @@ def autoload() -> None:
     folder = os.environ.get("AUTOHEUR_CAPTURE")
     if folder:
         try:
-            from autoheur.inductor import capturing
+            from autoheur.inductor import capture
 
-            capturing.capture_into(folder)
+            capture.capture_into(folder)
         except Exception as error:
             logging.getLogger("autoheur.inductor").warning("AUTOHEUR_CAPTURE: nothing is captured: %s", error)
     setting = os.environ.get("AUTOHEUR", "").strip().lower()
     if setting in ("", "0", "off", "false", "no"):
         return
     try:
-        from autoheur.inductor import activation as session
+        from autoheur.inductor import switch
 
-        session.enable("use" if setting in ("1", "on", "true", "yes") else setting)
+        switch.enable("use" if setting in ("1", "on", "true", "yes") else setting)
     except Exception as error:
         logging.getLogger("autoheur.inductor").warning("AUTOHEUR=%s: autoheur stays off: %s", setting, error)

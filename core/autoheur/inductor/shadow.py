@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from autoheur.errors import InputError
-from autoheur.inductor.journal import comparisons_folder
+from autoheur.inductor.observed import comparisons_folder
 
 
 @attrs.define

@@ -7,12 +7,13 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from autoheur.plugin import Feature, Operand, Operator, Problem, Value, hookimpl
+from autoheur.plugin import Feature, Operator, Problem, hookimpl
 from autoheur_addmm import features
 from autoheur_pad_mm.features import choices
 
 if TYPE_CHECKING:
     from autoheur.plugin import Fingerprint
+    from autoheur.site import Site
 
 
 @hookimpl
@@ -25,9 +26,8 @@ def autoheur_features() -> Sequence[Feature]:
     return features.FEATURES
 
 
-@hookimpl
-def autoheur_extract(operands: Sequence[Operand], flags: Mapping[str, Value]) -> Problem:
-    return features.extract(operands, flags)
+# The function itself, not one that calls it: this is on the way of every decision.
+autoheur_extract = hookimpl(features.extract)
 
 
 @hookimpl
@@ -52,3 +52,10 @@ def autoheur_problems(random: Random, device: Fingerprint) -> Iterator[Problem]:
 @hookimpl
 def autoheur_heuristics() -> Sequence[Path]:
     return sorted(Path(__file__).with_name("heuristics").glob("*.json"))
+
+
+@hookimpl
+def autoheur_sites() -> Sequence[Site]:
+    from autoheur_pad_mm.site import PADDING
+
+    return [PADDING]

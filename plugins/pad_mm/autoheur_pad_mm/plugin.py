@@ -7,11 +7,12 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from autoheur.plugin import Feature, Operand, Operator, Problem, Value, hookimpl
+from autoheur.plugin import Feature, Operator, Problem, hookimpl
 from autoheur_pad_mm import features
 
 if TYPE_CHECKING:
     from autoheur.plugin import Fingerprint
+    from autoheur.site import Site
 
 
 @hookimpl
@@ -24,9 +25,8 @@ def autoheur_features() -> Sequence[Feature]:
     return features.FEATURES
 
 
-@hookimpl
-def autoheur_extract(operands: Sequence[Operand], flags: Mapping[str, Value]) -> Problem:
-    return features.extract(operands, flags)
+# The function itself, not one that calls it: this is on the way of every decision.
+autoheur_extract = hookimpl(features.extract)
 
 
 @hookimpl
@@ -56,3 +56,10 @@ def autoheur_precondition(device: Fingerprint) -> str | None:
 @hookimpl
 def autoheur_heuristics() -> Sequence[Path]:
     return sorted(Path(__file__).with_name("heuristics").glob("*.json"))
+
+
+@hookimpl
+def autoheur_sites() -> Sequence[Site]:
+    from autoheur_pad_mm.site import PADDING
+
+    return [PADDING]
