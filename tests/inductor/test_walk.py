@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from types import FrameType
 from typing import Any
@@ -43,8 +44,11 @@ class Walks:
             self.modules[-1].append(name)
 
 
-def test_from_the_question_to_the_answer_it_is_six_modules(bench: Any, gates: Any) -> None:
+def test_from_the_question_to_the_answer_it_is_six_modules(
+    bench: Any, gates: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench.put("pad_mm", "orig")
+    monkeypatch.setattr(logging.getLogger("torch.__trace"), "handlers", [])  # pytest's: nobody traces this compile
     registry = bench.registry()
     walks = Walks()
     with autoheur.enabled(registry=registry):

@@ -207,14 +207,14 @@ def _to_json(artifact: Artifact, explanation: Explanation) -> dict[str, Any]:
 
 
 def _feature_to_json(each: FeatureValue) -> dict[str, Any]:
-    seen = each.seen
+    seen, shown = each.seen, None
     if seen is not None:
         shown = {"low": seen.low, "high": seen.high} if seen.categories is None else {"categories": seen.categories}
     return {
         "name": each.feature.name,
         "value": each.value,
         "formula": each.feature.formula,
-        "seen": None if seen is None else shown,
+        "seen": shown,
         "inside": each.inside,
     }
 
